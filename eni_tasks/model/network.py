@@ -1,0 +1,111 @@
+"""EC2's side of the world: interfaces, subnets, groups, limits, as frozen values.
+
+`msgspec.Struct` gives the JSON form in Redis for free and ignores fields it does not know, so that
+workers of neighbouring versions can read each other's records.
+"""
+
+from __future__ import annotations
+
+from typing import NewType
+
+import msgspec
+
+NodeName = NewType("NodeName", str)
+InstanceId = NewType("InstanceId", str)
+InterfaceId = NewType("InterfaceId", str)
+SubnetId = NewType("SubnetId", str)
+VpcId = NewType("VpcId", str)
+
+
+class Value(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Base of all values: frozen, keyword-only, compared by content."""
+
+
+class Interface(Value, frozen=True):
+    """A network interface (ENI) as EC2 describes it.
+
+    `addresses` are the secondary addresses in EC2's order, without the primary (`primary_address`).
+    `prefixes` are delegated /28 blocks, not expanded. `device_index` is None while unattached.
+    `attachment_status` is EC2's: attaching, attached, detaching, detached, or "" while unattached.
+    """
+
+    id: InterfaceId
+    subnet_id: SubnetId
+    vpc_id: VpcId
+    primary_address: str
+    mac: str = ""
+    description: str = ""
+    availability_zone: str = ""
+    status: str = "in-use"
+    instance_id: InstanceId = InstanceId("")
+    device_index: int | None = None
+    network_card: int = 0
+    attachment_id: str = ""
+    attachment_status: str = ""
+    delete_on_termination: bool = False
+    addresses: tuple[str, ...] = ()
+    prefixes: tuple[str, ...] = ()
+    security_groups: tuple[str, ...] = ()
+    tags: dict[str, str] = {}
+    public_address: str = ""
+    owner_id: str = ""
+    requester_managed: bool = False
+
+
+class Vpc(Value, frozen=True):
+    """A VPC; `secondary_cidrs` are all associations but the primary's."""
+
+    id: VpcId
+    primary_cidr: str
+    secondary_cidrs: tuple[str, ...] = ()
+
+
+class Subnet(Value, frozen=True):
+    """A subnet; `free` is EC2's AvailableIpAddressCount when it was described."""
+
+    id: SubnetId
+    vpc_id: VpcId
+    availability_zone: str
+    cidr: str
+    free: int
+    tags: dict[str, str] = {}
+
+
+class SecurityGroup(Value, frozen=True):
+    """A security group, for selection by tags."""
+
+    id: str
+    vpc_id: VpcId
+    tags: dict[str, str] = {}
+
+
+class RouteTable(Value, frozen=True):
+    """A route table with its *explicit* subnet associations (the main table names none)."""
+
+    id: str
+    vpc_id: VpcId
+    subnet_ids: tuple[SubnetId, ...] = ()
+
+
+class Limits(Value, frozen=True):
+    """What an instance type can carry on network card 0.
+
+    `ipv4_per_interface` includes the primary address (EC2's Ipv4AddressesPerInterface).
+    """
+
+    instance_type: str
+    max_interfaces: int
+    ipv4_per_interface: int
+    ipv6_per_interface: int = 0
+    hypervisor: str = ""
+    bare_metal: bool = False
+
+
+class Infrastructure(Value, frozen=True):
+    """What the nodes share: read together, replaced as a whole, `described_at` in Redis seconds."""
+
+    vpcs: dict[str, Vpc] = {}
+    subnets: dict[str, Subnet] = {}
+    security_groups: dict[str, SecurityGroup] = {}
+    route_tables: tuple[RouteTable, ...] = ()
+    described_at: float = 0.0

@@ -1,0 +1,88 @@
+"""Kubernetes' side of the world: what a CiliumNode says, in both generations of the object."""
+
+from __future__ import annotations
+
+from eni_tasks.model.network import Infrastructure, InstanceId, Interface, Limits, NodeName, SubnetId, Value, VpcId
+
+
+class Node(Value, frozen=True):
+    """The effective reading of one CiliumNode.
+
+    Fields are named after the object's and already carry the rule of both generations: the later
+    place wins if it is set, else the older place, else the default. `pre_allocate` is 0 where the
+    object gives none (the default depends on the instance's limits). `used` are the keys of
+    `status.ipam.used`; `pool` maps address to interface id as the object shows it now.
+    """
+
+    name: NodeName
+    uid: str
+    resource_version: str = ""
+    instance_id: InstanceId = InstanceId("")
+    instance_type: str = ""
+    vpc_id: VpcId = VpcId("")
+    availability_zone: str = ""
+    node_subnet_id: SubnetId = SubnetId("")
+    min_allocate: int = 0
+    pre_allocate: int = 0
+    max_allocate: int = 0
+    max_above_watermark: int = 0
+    first_interface_index: int = 0
+    security_groups: tuple[str, ...] = ()
+    security_group_tags: dict[str, str] = {}
+    subnet_ids: tuple[str, ...] = ()
+    subnet_tags: dict[str, str] = {}
+    exclude_interface_tags: dict[str, str] = {}
+    static_ip_tags: dict[str, str] = {}
+    delete_on_termination: bool = True
+    use_primary_address: bool = False
+    disable_prefix_delegation: bool = False
+    used: frozenset[str] = frozenset()
+    pool: dict[str, str] = {}
+    release_ips: dict[str, str] = {}
+    assigned_static_ip: str = ""
+    requested_ipv4: int | None = None  # spec.ipam.pools.requested, pool "default"; None: no entry
+    allocated_cidrs: tuple[str, ...] = ()  # spec.ipam.pools.allocated, pool "default"
+    old_generation: bool = False  # only the fields of Cilium 1.6 are set (spec.eni.instance-id)
+    deleting: bool = False  # metadata.deletionTimestamp is set
+    ignored: bool = False  # annotation ipam.cilium.io/ignore: "true"
+
+
+class Memory(Value, frozen=True):
+    """What earlier runs learned about a node; belongs to one uid and instance."""
+
+    uid: str = ""
+    instance_id: InstanceId = InstanceId("")
+    failures: int = 0  # failed runs in a row, drives the back-off
+    failed_at: float = 0.0  # Redis seconds of the last failed run
+    learned_max_interfaces: int | None = None  # EC2 refused more than this many
+    not_running_until: float = 0.0  # Redis seconds; the instance was stopped
+    reasons: tuple[str, ...] = ()  # of the last run, for people
+    last_action: str = ""
+    trouble: str = ""  # shown in status.ipam.operator-status.error; "" when all is well
+
+
+class Snapshot(Value, frozen=True):
+    """Everything a decision may look at, gathered once per step.
+
+    `interfaces` is None when the instance has not been read well (unknown is not zero); so are
+    `limits` for an unknown type. `reserved` is what the ledger holds against each subnet's free
+    count; `benched` are subnets that said "full" a moment ago.
+    """
+
+    node: Node
+    interfaces: tuple[Interface, ...] | None
+    limits: Limits | None
+    infrastructure: Infrastructure
+    reserved: dict[str, int] = {}
+    benched: frozenset[str] = frozenset()
+    memory: Memory = Memory()
+
+
+class Policy(Value, frozen=True):
+    """What the operator of this system decided for all nodes (from the settings)."""
+
+    cluster: str
+    pre_allocate_default: int = 8
+    interface_tags: dict[str, str] = {}
+    subnet_ids_filter: tuple[str, ...] = ()
+    subnet_tags_filter: dict[str, str] = {}

@@ -1,0 +1,90 @@
+"""What the planner answers: the next action or none, and the reasons in words."""
+
+from __future__ import annotations
+
+from enum import IntEnum, StrEnum
+
+from eni_tasks.model.network import InstanceId, InterfaceId, SubnetId, Value
+
+
+class Urgency(IntEnum):
+    """How pressing a node's work is; lower comes first. Kept in Redis, never in Celery."""
+
+    EMPTY = 0  # no free address left
+    DEFICIT = 1
+    RELEASE = 2
+    CLEANUP = 3
+
+
+class Reason(StrEnum):
+    """Why there is (or is not) something to do; constant words for logs, metrics and tests."""
+
+    AT_SIZE = "at-size"
+    DEFICIT = "deficit"
+    NO_INSTANCE_ID = "no-instance-id"
+    NOT_READ = "instance-not-read"
+    NO_INTERFACES = "instance-has-no-interfaces"
+    LIMITS_UNKNOWN = "limits-unknown"
+    AT_CAPACITY = "at-capacity"
+    NO_SUBNET = "no-subnet-with-room"
+    NO_SELECTED_SUBNET = "subnet-selector-matches-nothing"
+    NO_SECURITY_GROUP = "no-security-group"
+    NOT_RUNNING = "instance-not-running"
+    DELETING = "node-is-being-deleted"
+    IGNORED = "node-is-ignored"
+    INVALID_SPEC = "invalid-spec"
+
+
+class Figures(Value, frozen=True):
+    """The node's figures: addresses on eligible interfaces, and what follows from them.
+
+    `capacity` is the most addresses the node can ever hold; 0 means unknown.
+    """
+
+    available: int = 0
+    used: int = 0
+    needed: int = 0
+    excess: int = 0
+    capacity: int = 0
+    interfaces: int = 0
+    remaining_interfaces: int = 0
+
+
+class Assign(Value, frozen=True, tag="assign"):
+    """Assign `count` more secondary addresses to an interface that is attached."""
+
+    interface_id: InterfaceId
+    subnet_id: SubnetId
+    count: int
+
+
+class CreateInterface(Value, frozen=True, tag="create"):
+    """Create an interface with `secondary_count` addresses besides its primary, and attach it."""
+
+    instance_id: InstanceId
+    subnet_id: SubnetId
+    secondary_count: int
+    security_groups: tuple[str, ...]
+    device_index: int
+    description: str
+    tags: dict[str, str]
+    delete_on_termination: bool
+
+
+Action = Assign | CreateInterface
+
+
+class Plan(Value, frozen=True):
+    """The next action for one node, or none.
+
+    `explanation` are sentences for people, in the order in which they were decided; `reason` is the
+    constant word for the outcome. `blocked` is true when something is needed that cannot be done:
+    the explanation's last sentence then says why and what to do.
+    """
+
+    action: Action | None
+    reason: Reason
+    explanation: tuple[str, ...]
+    figures: Figures
+    urgency: Urgency = Urgency.DEFICIT
+    blocked: bool = False

@@ -1,0 +1,1 @@
+"""Logs: constant events with fields."""

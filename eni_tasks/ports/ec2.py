@@ -1,0 +1,78 @@
+"""EC2, as the use cases see it.
+
+Every method raises `Ec2Error` with the reaction that its code asks for; a method that reads in
+pages or batches raises if any part fails, so that a half-read answer never leaves the adapter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Protocol
+
+from eni_tasks.model.network import Infrastructure, InstanceId, Interface, InterfaceId, Limits, SubnetId, VpcId
+
+
+class Ec2(Protocol):
+    """The calls that this system makes, and no other."""
+
+    def interfaces_of(self, instance_ids: Sequence[InstanceId]) -> Mapping[InstanceId, tuple[Interface, ...]]:
+        """Read all interfaces attached to instances, up to 200 instances in one call, all pages.
+
+        Returns:
+            One entry per instance asked for; an instance of which EC2 showed nothing has ().
+            An item that cannot be understood leaves out its whole instance: that is unknown, not zero.
+        """
+        ...
+
+    def interfaces_by_id(self, interface_ids: Sequence[InterfaceId]) -> Mapping[InterfaceId, Interface]:
+        """Read interfaces by id; one that does not exist is missing from the answer."""
+        ...
+
+    def tagged_instances(self, tags: Mapping[str, str]) -> frozenset[InstanceId]:
+        """Name the instances that carry all `tags`, whatever their state."""
+        ...
+
+    def infrastructure(self, vpc_ids: Collection[VpcId]) -> Infrastructure:
+        """Read VPCs, subnets, security groups and route tables of the given VPCs.
+
+        Returns:
+            The answer with `described_at` left at 0: the caller knows the clock.
+        """
+        ...
+
+    def limits(self, instance_types: Collection[str]) -> Mapping[str, Limits]:
+        """Read what the named types can carry on card 0; an unknown type is missing from the answer."""
+        ...
+
+    def create_interface(  # noqa: PLR0913 - EC2's own parameters
+        self,
+        *,
+        subnet_id: SubnetId,
+        secondary_count: int,
+        security_groups: Sequence[str],
+        description: str,
+        tags: Mapping[str, str],
+        client_token: str,
+    ) -> Interface:
+        """Create an interface; the same token with the same parameters answers the same interface."""
+        ...
+
+    def attach_interface(self, interface_id: InterfaceId, instance_id: InstanceId, device_index: int) -> str:
+        """Attach to network card 0 at `device_index`; returns the attachment's id."""
+        ...
+
+    def set_delete_on_termination(self, interface_id: InterfaceId, attachment_id: str) -> None:
+        """Let the interface die with its instance."""
+        ...
+
+    def assign_addresses(self, interface_id: InterfaceId, count: int) -> tuple[str, ...]:
+        """Assign `count` more secondary addresses; returns the new ones, as EC2 confirmed them."""
+        ...
+
+    def detach_interface(self, attachment_id: str) -> None:
+        """Begin to detach; an attachment that is not there counts as done."""
+        ...
+
+    def delete_interface(self, interface_id: InterfaceId) -> None:
+        """Delete an unattached interface; one that is not there counts as done."""
+        ...

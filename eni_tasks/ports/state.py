@@ -1,0 +1,279 @@
+"""Shared state in Redis, as the use cases see it: work in flight and a cache of facts.
+
+All times are Redis' own, in seconds since 1970 (`Store.now`); no caller's clock goes in. Every
+method raises StateUnavailable when Redis does not answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
+from typing import Any, Protocol
+
+from eni_tasks.model.network import Infrastructure, InstanceId, Interface, Limits, NodeName, SubnetId, Value
+from eni_tasks.model.node import Memory
+from eni_tasks.model.plan import Urgency
+
+
+class WorkKind(StrEnum):
+    """The two kinds of per-node work; each has its own generations, claims and queue."""
+
+    MAINTAIN = "maintain"
+    PUBLISH = "publish"
+
+
+class Claim(Value, frozen=True):
+    """The right to work on one node until the lease ends.
+
+    `fence` only grows over the life of the deployment; `generation` is what the claim saw.
+    """
+
+    kind: WorkKind
+    name: NodeName
+    token: str
+    fence: int
+    generation: int
+
+
+class Finished(StrEnum):
+    """What `finish` answers."""
+
+    DONE = "done"  # nothing more is known: the entry is gone
+    SEND = "send"  # more work came meanwhile: send a message
+    WAITING = "waiting"  # it waits until "not before"; sweep will send it
+    STALE = "stale"  # the claim was no longer ours
+
+
+class Work(Protocol):
+    """Mark, claim, renew, finish, sweep: the rules of a work queue, made distributed."""
+
+    def mark(
+        self,
+        kind: WorkKind,
+        marks: Iterable[tuple[NodeName, Urgency]],
+        *,
+        delay_seconds: float = 0.0,
+        ends_wait: bool = False,
+    ) -> list[NodeName]:
+        """Say that nodes have something to do; returns those for which a message must be sent.
+
+        Args:
+            kind: which work.
+            marks: nodes with their urgency.
+            delay_seconds: not before now plus this; only for a node that nothing waits for yet.
+            ends_wait: the news is a reason to end a back-off or a wait.
+        """
+        ...
+
+    def claim(self, kind: WorkKind, name: NodeName) -> Claim | None:
+        """Take the node for the lease; None while a live claim holds it. Works without a mark."""
+        ...
+
+    def renew(self, claims: Sequence[Claim]) -> list[Claim]:
+        """Extend one's own live leases; returns the claims that were lost."""
+        ...
+
+    def finish(self, claim: Claim, *, again_after_seconds: float | None = None) -> Finished:
+        """Give the node back.
+
+        Args:
+            claim: what `claim` gave.
+            again_after_seconds: None when the run left nothing to do; 0 to be sent at once; more to
+                wait. News that `ends_wait` during the run, or with None any news, means SEND.
+        """
+        ...
+
+    def sweep(self, kind: WorkKind, limit: int) -> list[NodeName]:
+        """Take at most `limit` overdue nodes that no live claim holds, most urgent first, for sending again."""
+        ...
+
+    def forget(self, name: NodeName) -> None:
+        """Drop all work of a node that is gone; a claim that is still held turns stale."""
+        ...
+
+
+class Grant(StrEnum):
+    """What `spend` answers."""
+
+    OK = "ok"
+    LOST = "lost"  # the claim is no longer ours: no mutation
+    WAIT = "wait"  # the budget of this action is spent: see `wait_seconds`
+    PAUSED = "paused"  # people paused mutations
+    BROKEN = "broken"  # the breaker of this action is open
+
+
+class Spent(Value, frozen=True):
+    """The answer of `spend`; `wait_seconds` says when to ask again for all but OK and LOST."""
+
+    grant: Grant
+    wait_seconds: float = 0.0
+    why: str = ""
+
+
+class Budgets(Protocol):
+    """One token bucket per EC2 action, shared by all workers, and the fence in front of it."""
+
+    def spend(self, claim: Claim, action: str, instance_id: InstanceId, *, urgent: bool, busy_seconds: float) -> Spent:
+        """Check the claim's fence and take a token, in one step, right before a mutation.
+
+        Marks the instance's facts as being changed for up to `busy_seconds` (the call's time-out):
+        a describe that starts before the mutation has certainly ended may not overwrite them.
+        Routine work (not `urgent`) may not spend the last fifth of a bucket.
+        """
+        ...
+
+    def throttled(self, action: str) -> None:
+        """EC2 said RequestLimitExceeded: halve the shared rate of the action (at most once a second)."""
+        ...
+
+
+class Facts(Value, frozen=True):
+    """What is known of one instance's interfaces.
+
+    `mutated_at` is the time by which the last mutation has certainly ended; `version` changes with
+    every write; `doubted_at` is set while a read missed something that an earlier one had.
+    """
+
+    instance_id: InstanceId
+    interfaces: tuple[Interface, ...]
+    described_at: float
+    mutated_at: float = 0.0
+    version: int = 0
+    doubted_at: float = 0.0
+
+
+class Store(Protocol):
+    """Nodes, facts, infrastructure, limits, ledger, journal and memory."""
+
+    def now(self) -> float:
+        """Redis' time in seconds."""
+        ...
+
+    # -- nodes ---------------------------------------------------------------------------------
+    def put_nodes(self, objects: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any] | None | bool]:
+        """Store trimmed objects, each only if its resourceVersion is newer than the stored one's.
+
+        Returns:
+            Per object: False if it was not newer (nothing stored), else the object stored before
+            it (None if there was none).
+        """
+        ...
+
+    def node(self, name: NodeName) -> dict[str, Any] | None:
+        """The stored object, or None."""
+        ...
+
+    def nodes(self) -> Iterable[dict[str, Any]]:
+        """All stored objects, read in portions."""
+        ...
+
+    def drop_node(self, name: NodeName, *, uid: str = "", resource_version: str = "") -> bool:
+        """Forget a node, its memory and journal, if it is still that uid (or not newer than that version)."""
+        ...
+
+    # -- facts ---------------------------------------------------------------------------------
+    def facts(self, instance_ids: Sequence[InstanceId]) -> dict[InstanceId, Facts]:
+        """Facts of instances; one that was never read well is missing."""
+        ...
+
+    def record(self, claim: Claim, instance_id: InstanceId, interfaces: Sequence[Interface]) -> bool:
+        """Enter what a mutation answered; False (and nothing changed) if a later claim wrote already."""
+        ...
+
+    def merge(
+        self, instance_id: InstanceId, interfaces: Sequence[Interface], *, started_at: float, version: int, doubt: bool
+    ) -> bool:
+        """Enter what a describe showed.
+
+        Refused (False) if the read started before the last mutation ended plus the settle time, if
+        it started before the last accepted read, or if the facts are no longer at `version` (0: none).
+        With `doubt` the interfaces stay as they are and only `doubted_at` is set.
+        """
+        ...
+
+    def want_reads(self, instance_ids: Iterable[InstanceId], *, delay_seconds: float = 0.0) -> None:
+        """Note instances to be read (again)."""
+        ...
+
+    def take_reads(self, limit: int, *, lease_seconds: float) -> list[InstanceId]:
+        """Take instances whose read is due, for at most `lease_seconds`."""
+        ...
+
+    def done_reads(self, instance_ids: Iterable[InstanceId]) -> None:
+        """Strike out reads that were taken; one wanted again meanwhile stays."""
+        ...
+
+    def due_reads(self) -> int:
+        """How many instances wait to be read and are due."""
+        ...
+
+    def drop_facts(self, instance_id: InstanceId) -> None:
+        """Forget an instance."""
+        ...
+
+    # -- what nodes share --------------------------------------------------------------------
+    def infrastructure(self) -> Infrastructure | None:
+        """What was last described, or None before the first complete read."""
+        ...
+
+    def put_infrastructure(self, infrastructure: Infrastructure) -> None:
+        """Replace it, if described later than the stored one, and forget what the ledger held until then."""
+        ...
+
+    def limits(self, instance_types: Iterable[str]) -> dict[str, Limits | None]:
+        """Known limits; None for a type that EC2 did not know lately; missing when never asked."""
+        ...
+
+    def put_limits(self, limits: Mapping[str, Limits | None], *, negative_ttl_seconds: float) -> None:
+        """Remember limits; a None is forgotten after `negative_ttl_seconds`."""
+        ...
+
+    def subnet_ledger(self) -> tuple[dict[str, int], frozenset[str]]:
+        """Addresses held against each subnet's free count, and the subnets that are benched."""
+        ...
+
+    def reserve(self, subnet_id: SubnetId, count: int, *, free: int, hold_seconds: float) -> str | None:
+        """Reserve addresses if `free` minus what is held allows it; returns the reservation, else None."""
+        ...
+
+    def settle(self, reservation: str, count: int) -> None:
+        """Replace a reservation by what was really taken (0: nothing)."""
+        ...
+
+    def bench(self, subnet_id: SubnetId, seconds: float) -> None:
+        """Let nobody choose the subnet for a while: it said that it is full."""
+        ...
+
+    # -- per node ------------------------------------------------------------------------------
+    def memory(self, name: NodeName) -> Memory:
+        """What earlier runs learned (empty if nothing)."""
+        ...
+
+    def put_memory(self, claim: Claim, memory: Memory) -> None:
+        """Remember it, unless a later claim exists."""
+        ...
+
+    def journal(self, name: NodeName) -> bytes | None:
+        """The saga in flight, as it was written."""
+        ...
+
+    def put_journal(self, claim: Claim, entry: bytes | None) -> bool:
+        """Write (or with None strike out) the saga's step; False if the claim is no longer ours."""
+        ...
+
+    def event(self, what: str, fields: Mapping[str, str | int | float]) -> None:
+        """Append one line to the capped stream of events."""
+        ...
+
+    # -- coordination ------------------------------------------------------------------------
+    def epoch(self) -> str | None:
+        """The mark of this Redis' content; None when it was emptied."""
+        ...
+
+    def begin_epoch(self) -> str:
+        """Set the mark if there is none; returns the one that stands."""
+        ...
+
+    def take_slot(self, name: str, seconds: float) -> bool:
+        """True for exactly one caller per `seconds`: whoever may start what is due."""
+        ...

@@ -1,0 +1,1 @@
+"""The whole system on a laptop: an EC2 and a Kubernetes API, agents, and every process of ours."""

@@ -1,0 +1,15 @@
+"""Marks each test by the folder it lives in, so that a kind can be chosen with -m."""
+
+from pathlib import Path
+
+import pytest
+
+KINDS = ("unit", "contract", "integration", "e2e")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    root = Path(__file__).parent
+    for item in items:
+        kind = item.path.relative_to(root).parts[0]
+        if kind in KINDS:
+            item.add_marker(kind)
