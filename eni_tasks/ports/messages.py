@@ -11,14 +11,6 @@ from eni_tasks.ports.state import WorkKind
 class Messages(Protocol):
     """Hints that something waits; raises StateUnavailable when the broker does not take them."""
 
-    def send_work(self, kind: WorkKind, name: NodeName) -> None:
-        """Say that a node waits for a run of `kind`."""
-        ...
-
-    def send_refresh_instances(self) -> None:
-        """Say that instances wait to be read."""
-        ...
-
-    def send_refresh_inventory(self) -> None:
-        """Say that the periodic read of everything is due."""
+    def send(self, kind: WorkKind, name: NodeName) -> None:
+        """Say that `name` waits for a run of `kind`."""
         ...

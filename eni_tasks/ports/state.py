@@ -16,10 +16,14 @@ from eni_tasks.model.plan import Urgency
 
 
 class WorkKind(StrEnum):
-    """The two kinds of per-node work; each has its own generations, claims and queue."""
+    """The kinds of work; each has its own generations, claims and queue.
+
+    MAINTAIN and PUBLISH are named by nodes; REFRESH is one flight each for "inventory" and "instances".
+    """
 
     MAINTAIN = "maintain"
     PUBLISH = "publish"
+    REFRESH = "refresh"
 
 
 class Claim(Value, frozen=True):
@@ -191,20 +195,20 @@ class Store(Protocol):
         """
         ...
 
-    def want_reads(self, instance_ids: Iterable[InstanceId], *, delay_seconds: float = 0.0) -> None:
-        """Note instances to be read (again)."""
+    def want_reads(self, names: Iterable[NodeName], *, delay_seconds: float = 0.0) -> None:
+        """Note nodes whose instance is to be read (again)."""
         ...
 
-    def take_reads(self, limit: int, *, lease_seconds: float) -> list[InstanceId]:
-        """Take instances whose read is due, for at most `lease_seconds`."""
+    def take_reads(self, limit: int, *, lease_seconds: float) -> list[NodeName]:
+        """Take nodes whose read is due, for at most `lease_seconds`."""
         ...
 
-    def done_reads(self, instance_ids: Iterable[InstanceId]) -> None:
+    def done_reads(self, names: Iterable[NodeName]) -> None:
         """Strike out reads that were taken; one wanted again meanwhile stays."""
         ...
 
     def due_reads(self) -> int:
-        """How many instances wait to be read and are due."""
+        """How many nodes wait for a read that is due."""
         ...
 
     def drop_facts(self, instance_id: InstanceId) -> None:
