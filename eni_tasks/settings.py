@@ -1,0 +1,171 @@
+"""Frozen settings, read once at process start from ENI_TASKS_* variables; all mistakes are told at once.
+
+AWS and Kubernetes keep their own usual variables (AWS_REGION, AWS_ENDPOINT_URL, the credentials
+chain, KUBECONFIG): their clients read those themselves.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
+
+from eni_tasks.errors import InvalidInput
+from eni_tasks.model.node import Policy
+
+PREFIX = "ENI_TASKS_"
+
+# size and refill per second; EC2 Developer Guide, "Request throttling". Attach and Detach are not
+# listed there, so the default of mutating actions applies to them.
+AWS_BUDGETS: dict[str, tuple[float, float]] = {
+    "CreateNetworkInterface": (100, 5),
+    "AttachNetworkInterface": (50, 5),
+    "ModifyNetworkInterfaceAttribute": (100, 5),
+    "AssignPrivateIpAddresses": (100, 5),
+    "DetachNetworkInterface": (50, 5),
+    "DeleteNetworkInterface": (100, 5),
+}
+
+Tags = Annotated[dict[str, str], NoDecode]
+Names = Annotated[tuple[str, ...], NoDecode]
+Seconds = Annotated[float, Field(gt=0, le=86_400)]
+
+
+class Settings(BaseSettings):
+    """Everything that the person who runs the system decides.
+
+    Lists are written `a,b`, tags `key=value,key2=value2`, budgets `Action=size:refill,…`.
+    """
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, env_ignore_empty=True, extra="forbid")
+
+    cluster: str = Field(
+        default="default",
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$",
+        description="Name of the cluster: in every Redis key and in the ownership tag of every interface",
+    )
+    redis_url: SecretStr = Field(
+        default=SecretStr("redis://127.0.0.1:6379/0"),
+        description="redis:// or rediss:// URL, with password and database if needed",
+    )
+    pre_allocate: int = Field(default=8, ge=0, le=1000, description="Free addresses wanted where a node gives no number")
+    resync_seconds: Seconds = Field(default=60, description="How often everything is read again from EC2")
+    relist_seconds: Seconds = Field(default=300, description="How often all CiliumNodes are listed again")
+    lease_seconds: Seconds = Field(default=30, description="How long a silent worker keeps its claim on a node")
+    overdue_seconds: Seconds = Field(default=20, description="After this a message that nobody served is sent again")
+    settle_seconds: Annotated[float, Field(ge=0, le=300)] = Field(
+        default=5, description="EC2's reads may lag this long behind its answers to mutations"
+    )
+    ec2_timeout_seconds: Seconds = Field(default=20, description="Longest wait for one answer of EC2")
+    kube_timeout_seconds: Seconds = Field(default=10, description="Longest wait for one answer of the API server")
+    watch_timeout_seconds: Seconds = Field(
+        default=60, description="A watch that is silent for this long (bookmarks count) is opened anew"
+    )
+    budgets: Annotated[dict[str, tuple[float, float]], NoDecode] = Field(
+        default=AWS_BUDGETS,
+        description="Per EC2 action the bucket's size and its refill per second, shared by all workers; "
+        "what isn't named keeps AWS's documented size; size 0 means no budget",
+    )
+    eni_tags: Tags = Field(default={}, description="Tags for new interfaces, besides the ownership tags")
+    subnet_ids: Names = Field(default=(), description="Only these subnets may get new interfaces or addresses")
+    subnet_tags: Tags = Field(default={}, description="Only subnets with all these tags may get new interfaces or addresses")
+    instance_tags: Tags = Field(default={}, description="Only instances with all these tags are served")
+    log_format: Literal["json", "console"] = Field(default="json", description="How log lines are written")
+    log_level: Literal["debug", "info", "warning", "error"] = Field(default="info", description="Least severe level written")
+
+    @field_validator("redis_url")
+    @classmethod
+    def _redis_scheme(cls, value: SecretStr) -> SecretStr:
+        if not value.get_secret_value().startswith(("redis://", "rediss://")):
+            raise ValueError("must begin with redis:// or rediss://")
+        return value
+
+    @field_validator("subnet_ids", mode="before")
+    @classmethod
+    def _list(cls, value: object) -> object:
+        return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
+
+    @field_validator("eni_tags", "subnet_tags", "instance_tags", mode="before")
+    @classmethod
+    def _tags(cls, value: object) -> object:
+        return dict(_pairs(value)) if isinstance(value, str) else value
+
+    @field_validator("budgets", mode="before")
+    @classmethod
+    def _budgets(cls, value: object) -> object:
+        if not isinstance(value, str):
+            return value
+        given = dict(AWS_BUDGETS)
+        for action, bucket in _pairs(value):
+            size, colon, refill = bucket.partition(":")
+            if action not in AWS_BUDGETS:
+                raise ValueError(f"{action!r} is not an action we call; known: {', '.join(AWS_BUDGETS)}")
+            try:
+                given[action] = (float(size), float(refill))
+            except ValueError:
+                raise ValueError(f"{action}={bucket!r} is not size:refill, such as 50:5") from None
+            if not colon or min(given[action]) < 0:
+                raise ValueError(f"{action}={bucket!r} is not size:refill, such as 50:5")
+        return given
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Read the environment and nothing else: no file can change a process unseen."""
+        del settings_cls, dotenv_settings, file_secret_settings
+        return init_settings, env_settings
+
+    def policy(self) -> Policy:
+        """The part that the planner sees, ownership tags included (they tell our leftovers from others')."""
+        ours = {"io.cilium/cilium-managed": "true", "io.cilium/cluster-name": self.cluster}
+        return Policy(
+            cluster=self.cluster,
+            pre_allocate_default=self.pre_allocate,
+            interface_tags={**self.eni_tags, **ours},
+            subnet_ids_filter=self.subnet_ids,
+            subnet_tags_filter=self.subnet_tags,
+        )
+
+
+def _pairs(text: str) -> list[tuple[str, str]]:
+    pairs = []
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        key, equals, value = part.partition("=")
+        if not equals or not key.strip():
+            raise ValueError(f"{part!r} is not key=value")
+        pairs.append((key.strip(), value.strip()))
+    return pairs
+
+
+def load(environment: Mapping[str, str] | None = None) -> Settings:
+    """Read the settings from the process environment.
+
+    Args:
+        environment: only to look for unknown ENI_TASKS_ names; defaults to `os.environ`.
+
+    Raises:
+        InvalidInput: one line per mistake, unknown names (typos) included.
+    """
+    problems = []
+    names = {PREFIX + field.upper() for field in Settings.model_fields}
+    for name in sorted(os.environ if environment is None else environment):
+        if name.startswith(PREFIX) and name not in names:
+            near = difflib.get_close_matches(name, names, n=1)
+            problems.append(f"{name}: no such setting" + (f"; did you mean {near[0]}?" if near else ""))
+    try:
+        settings = Settings()
+    except ValidationError as error:
+        problems += [f"{PREFIX}{'.'.join(map(str, e['loc'])).upper()}: {e['msg']}" for e in error.errors()]
+    if problems:
+        raise InvalidInput("The settings can't be used:\n" + "\n".join(f"  {line}" for line in problems))
+    return settings
