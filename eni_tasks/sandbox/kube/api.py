@@ -27,6 +27,7 @@ _PATCHES: dict[str, Callable[[Any, Any], Any]] = {
     "application/json-patch+json": json_patch,
     "application/merge-patch+json": merge_patch,
 }
+_TRUE = ("1", "true", "True")
 _VERBS = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 
 
@@ -138,26 +139,22 @@ class Api:
             return self._patch(call, status=status)
         if call.verb == "delete" and call.name and not status:
             return self._delete(call)
-        raise ApiError(405, "the server does not allow this method on the requested resource", details={})
+        raise statuses.not_supported(call.verb)
 
     def _list(self, query: dict[str, str]) -> Page:
-        wanted_version = int(query.get("resourceVersion") or 0)
+        wanted_version = _number(query, "resourceVersion")
         if wanted_version > self.store.version:
             text = f"Too large resource version: {wanted_version}, current: {self.store.version}"
-            raise ApiError(504, f"Timeout: {text}", details={"retryAfterSeconds": 1})
-        return self.store.page(int(query.get("limit") or 0), query.get("continue", ""), _only_name(query))
+            causes = [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]
+            raise ApiError(504, f"Timeout: {text}", details={"causes": causes, "retryAfterSeconds": 1})
+        return self.store.page(_number(query, "limit"), query.get("continue", ""), _only_name(query))
 
     def _watch(self, query: dict[str, str]) -> Iterator[bytes]:
-        text = query.get("resourceVersion") or "0"
-        if not text.isdecimal():
-            cause = f'Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax'
-            raise statuses.invalid("", [{"reason": "FieldValueInvalid", "message": cause, "field": "resourceVersion"}])
-        timeout = query.get("timeoutSeconds")
         return self.watches.stream(
-            int(text),
+            _number(query, "resourceVersion"),
             only_name=_only_name(query),
-            bookmarks=query.get("allowWatchBookmarks") in ("1", "true", "True"),
-            timeout_seconds=float(timeout) if timeout else None,
+            bookmarks=query.get("allowWatchBookmarks") in _TRUE,
+            timeout_seconds=_number(query, "timeoutSeconds") or None,
         )
 
     def _patch(self, call: _Call, *, status: bool) -> Response:
@@ -190,7 +187,7 @@ class Api:
             return 200, msgspec.json.encode(_resource_list())
         if path == _SUBJECT_REVIEW and request.method == "POST":
             return 201, msgspec.json.encode(self._review(_parse(request.body)))
-        raise statuses.no_such_path()
+        return 404, b"404 page not found\n"
 
     def _review(self, review: Body) -> Body:
         asked = review.get("spec", {}).get("resourceAttributes", {})
@@ -203,12 +200,19 @@ def _take_apart(path: str, query_text: str, request: Request) -> _Call:
     parts = [unquote(part) for part in path[len(_ROOT) :].strip("/").split("/")][1:]
     name, subresource = (*parts, "", "")[:2]
     if len(parts) > 2 or subresource not in ("", "status"):  # noqa: PLR2004 - a name and a subresource
-        raise statuses.no_such_path()
+        raise statuses.not_found(name)
     query = {key: values[-1] for key, values in parse_qs(query_text).items()}
     verb = _VERBS.get(request.method, "")
     if verb == "get" and not name:
-        verb = "watch" if query.get("watch") in ("1", "true", "True") else "list"
+        verb = "watch" if query.get("watch") in _TRUE else "list"
     return _Call(verb, name, subresource, query, request)
+
+
+def _number(query: dict[str, str], key: str) -> int:
+    text = query.get(key) or "0"
+    if not text.isdecimal():
+        raise ApiError(400, f"{key}: Invalid value: {text}: not a number")
+    return int(text)
 
 
 def _only_name(query: dict[str, str]) -> str:
@@ -226,9 +230,13 @@ def _parse(body: bytes) -> Any:
 
 
 def _parse_node(body: bytes) -> Body:
-    node = _parse(body)
-    if not isinstance(node, dict) or (node.get("apiVersion"), node.get("kind")) != (API_VERSION, KIND):
-        raise ApiError(400, f"the object provided is not a {KIND} of {API_VERSION}")
+    node: Body = _parse(body)
+    found, expected = (node.get("apiVersion"), node.get("kind")), (API_VERSION, KIND)
+    if found[0] != expected[0]:
+        text = f"the API version in the data ({found[0]}) does not match the expected API version ({expected[0]})"
+        raise ApiError(400, text)
+    if found != expected:
+        raise ApiError(400, f"the kind in the data ({found[1]}) does not match the expected kind ({KIND})")
     return node
 
 

@@ -27,7 +27,7 @@ def json_patch(document: Any, operations: Any) -> Any:
         ApiError: 400 for a malformed patch, 422 when an operation cannot be applied or a test fails.
     """
     if not isinstance(operations, list):
-        raise ApiError(400, "error decoding patch: json: cannot unmarshal object into Go value of type jsonpatch.Patch")
+        raise ApiError(400, "json: cannot unmarshal object into Go value of type jsonpatch.Patch")
     for operation in operations:
         _apply(document, operation)
     return document
@@ -37,28 +37,26 @@ def _apply(document: Any, operation: dict[str, Any]) -> None:
     kind, path, value = operation.get("op"), operation.get("path", ""), operation.get("value")
     parts = [part.replace("~1", "/").replace("~0", "~") for part in path.split("/")[1:]]
     if not parts:
-        raise patch_refused(f"{kind} operation on the whole document is not supported")
+        raise patch_refused()
     parent = document
     for part in parts[:-1]:
         parent = _child(parent, part)
     key = parts[-1]
     if kind == "test":
-        found = _child(parent, key)
-        # As in the real server's library, a missing field equals null.
-        if (None if found is _MISSING else found) != value:
-            raise patch_refused(f"testing value {path} failed: test failed")
+        if _child(parent, key) != value:
+            raise patch_refused()
     elif kind == "add":
-        _add(parent, key, value, path)
+        _add(parent, key, value)
     elif kind in ("replace", "remove"):
         if _child(parent, key) is _MISSING:
-            raise patch_refused(f"{kind} operation does not apply: doc is missing key: {path}: missing value")
+            raise patch_refused()
         place = int(key) if isinstance(parent, list) else key
         if kind == "replace":
             parent[place] = value
         else:
             del parent[place]
     else:
-        raise patch_refused(f"Unexpected kind: {kind}")
+        raise patch_refused()
 
 
 def _child(parent: Any, key: str) -> Any:
@@ -69,13 +67,13 @@ def _child(parent: Any, key: str) -> Any:
     return _MISSING
 
 
-def _add(parent: Any, key: str, value: Any, path: str) -> None:
+def _add(parent: Any, key: str, value: Any) -> None:
     if isinstance(parent, dict):
         parent[key] = value
     elif isinstance(parent, list) and (key == "-" or (key.isdecimal() and int(key) <= len(parent))):
         parent.insert(len(parent) if key == "-" else int(key), value)
     else:
-        raise patch_refused(f'add operation does not apply: doc is missing path: "{path}": missing value')
+        raise patch_refused()
 
 
 def merge_patch(document: Any, patch: Any) -> Any:

@@ -8,6 +8,7 @@ minimum and `x-kubernetes-preserve-unknown-fields`.
 from __future__ import annotations
 
 from importlib import resources
+from operator import itemgetter
 from typing import Any
 
 import yaml
@@ -60,8 +61,9 @@ def prune(body: dict[str, Any], schema: dict[str, Any]) -> None:
         body: a CiliumNode.
         schema: from `structural_schema`.
     """
-    for field in body.keys() - schema["properties"].keys():
-        del body[field]
+    for field in list(body):
+        if field not in schema["properties"] or body[field] is None:
+            del body[field]
     metadata = body["metadata"]
     for field in metadata.keys() - _METADATA_FIELDS:
         del metadata[field]
@@ -78,7 +80,10 @@ def _prune(value: Any, schema: dict[str, Any]) -> None:
         return
     properties, others = schema.get("properties", {}), schema.get("additionalProperties")
     for field in list(value):
-        if field in properties:
+        if field in properties and value[field] is None:
+            # As on the real server: null in a known field is the same as no field.
+            del value[field]
+        elif field in properties:
             _prune(value[field], properties[field])
         elif others is not None:
             _prune(value[field], others)
@@ -98,7 +103,7 @@ def faults(body: dict[str, Any], schema: dict[str, Any]) -> list[dict[str, str]]
     """
     found: list[dict[str, str]] = []
     _check(body, schema, "", found)
-    return found
+    return sorted(found, key=itemgetter("field"))
 
 
 def _check(value: Any, schema: dict[str, Any], path: str, found: list[dict[str, str]]) -> None:
@@ -106,12 +111,12 @@ def _check(value: Any, schema: dict[str, Any], path: str, found: list[dict[str, 
     if kind is not None and not _is_a(value, kind):
         actual = "null" if value is None else _JSON_NAMES[type(value)]
         text = f'Invalid value: "{actual}": {path} in body must be of type {kind}: "{actual}"'
-        found.append({"reason": "FieldValueTypeInvalid", "message": text, "field": path})
+        found.append({"reason": "FieldValueInvalid", "message": text, "field": path})
     elif isinstance(value, dict):
         _check_fields(value, schema, path, found)
     elif isinstance(value, list):
-        for index, item in enumerate(value):
-            _check(item, schema.get("items", {}), f"{path}[{index}]", found)
+        for item in value:
+            _check(item, schema.get("items", {}), path, found)
     elif "minimum" in schema and value < schema["minimum"]:
         text = f"Invalid value: {value}: {path} in body should be greater than or equal to {schema['minimum']}"
         found.append({"reason": "FieldValueInvalid", "message": text, "field": path})

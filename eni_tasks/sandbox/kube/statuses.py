@@ -67,13 +67,13 @@ class ApiError(Exception):
             "reason": reason or REASONS.get(code, "Unknown"),
             "code": code,
         }
-        if details:
+        if details is not None:
             self.body["details"] = details
 
 
 def named(name: str) -> dict[str, Any]:
-    """Returns the details that name a CiliumNode."""
-    return {"name": name, "group": GROUP, "kind": PLURAL}
+    """Returns the details that name a CiliumNode, or all of them for ""."""
+    return ({"name": name} if name else {}) | {"group": GROUP, "kind": PLURAL}
 
 
 def not_found(name: str) -> ApiError:
@@ -81,9 +81,10 @@ def not_found(name: str) -> ApiError:
     return ApiError(404, f'{RESOURCE} "{name}" not found', details=named(name))
 
 
-def no_such_path() -> ApiError:
-    """Returns the refusal for a path that this server doesn't serve."""
-    return ApiError(404, "the server could not find the requested resource", details={})
+def not_supported(verb: str) -> ApiError:
+    """Returns the refusal of a verb that makes no sense at a path."""
+    text = f'{verb} is not supported on resources of kind "{RESOURCE}"'
+    return ApiError(405, text, details=named(""))
 
 
 def already_exists(name: str) -> ApiError:
@@ -101,6 +102,12 @@ def uid_mismatch(name: str, wanted: str, found: str) -> ApiError:
     return conflict(name, f"Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}")
 
 
+def precondition_failed(name: str, field: str, wanted: str, found: str) -> ApiError:
+    """Returns the refusal to delete another object, or another version, than the one meant."""
+    text = f"the {field} in the precondition ({wanted}) does not match the {field} in record ({found})."
+    return conflict(name, f"{text} The object might have been deleted and then recreated")
+
+
 def invalid(name: str, causes: list[dict[str, str]]) -> ApiError:
     """Returns the refusal of an object that breaks the schema.
 
@@ -110,14 +117,16 @@ def invalid(name: str, causes: list[dict[str, str]]) -> ApiError:
     """
     faults = [f"{cause['field']}: {cause['message']}" for cause in causes]
     listed = faults[0] if len(faults) == 1 else f"[{', '.join(faults)}]"
-    details = {"name": name, "group": GROUP, "kind": KIND, "causes": causes}
+    details = named(name) | {"kind": KIND, "causes": causes}
     return ApiError(422, f'{KIND}.{GROUP} "{name}" is invalid: {listed}', details=details)
 
 
-def patch_refused(cause: str) -> ApiError:
-    """Returns the refusal of a JSON Patch that cannot be applied, such as one whose `test` failed."""
-    details = {"causes": [{"reason": "UnexpectedServerResponse", "message": cause}]}
-    return ApiError(422, "the server rejected our request due to an error in our request", details=details)
+def patch_refused() -> ApiError:
+    """Returns the refusal of a JSON Patch that cannot be applied, such as one whose `test` failed.
+
+    The real server doesn't say which operation it was.
+    """
+    return ApiError(422, "the server rejected our request due to an error in our request", details={})
 
 
 def unauthorized() -> ApiError:
@@ -129,6 +138,4 @@ def forbidden(verb: str, resource: str, name: str) -> ApiError:
     """Returns the refusal for missing rights."""
     subject = f'{RESOURCE} "{name}"' if name else RESOURCE
     action = f'User "sandbox" cannot {verb} resource "{resource}" in API group "{GROUP}" at the cluster scope'
-    return ApiError(
-        403, f"{subject} is forbidden: {action}", details=named(name) if name else {"group": GROUP, "kind": PLURAL}
-    )
+    return ApiError(403, f"{subject} is forbidden: {action}", details=named(name))

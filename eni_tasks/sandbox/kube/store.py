@@ -138,16 +138,14 @@ class NodeStore:
         Raises:
             ApiError: 404, 409 for another version or uid, 422 for a missing version or a broken schema.
         """
-        metadata = body.get("metadata") or {}
-        if metadata.get("name", name) != name:
-            text = f"the name of the object ({metadata['name']}) does not match the name on the URL ({name})"
-            raise ApiError(400, text)
         with self.changed:
-            self.get(name)
+            before, metadata = self.get(name).body["metadata"], _metadata(name, body)
             if not metadata.get("resourceVersion"):
                 cause = "Invalid value: 0x0: must be specified for an update"
                 field = "metadata.resourceVersion"
                 raise statuses.invalid(name, [{"reason": "FieldValueInvalid", "message": cause, "field": field}])
+            if metadata.get("uid", before["uid"]) != before["uid"]:
+                raise statuses.uid_mismatch(name, metadata["uid"], before["uid"])
             return self._update(name, body, status=status)
 
     def patch(self, name: str, change: Callable[[Body], Any], *, status: bool = False) -> Stored:
@@ -163,14 +161,18 @@ class NodeStore:
         """
         with self.changed:
             # Parsing the bytes again is the quickest deep copy.
-            return self._update(name, change(msgspec.json.decode(self.get(name).raw)), status=status)
+            proposed = change(msgspec.json.decode(self.get(name).raw))
+            uid = _metadata(name, proposed).get("uid")
+            if uid != self.get(name).body["metadata"]["uid"]:
+                cause = f'Invalid value: "{uid}": field is immutable'
+                raise statuses.invalid(
+                    name, [{"reason": "FieldValueInvalid", "message": cause, "field": "metadata.uid"}]
+                )
+            return self._update(name, proposed, status=status)
 
     def _update(self, name: str, proposed: Body, *, status: bool) -> Stored:
         old = self.get(name)
-        before = old.body["metadata"]
-        metadata = proposed.get("metadata") or {}
-        if metadata.get("uid", before["uid"]) != before["uid"]:
-            raise statuses.uid_mismatch(name, metadata["uid"], before["uid"])
+        before, metadata = old.body["metadata"], proposed["metadata"]
         if metadata.get("resourceVersion", before["resourceVersion"]) != before["resourceVersion"]:
             raise statuses.conflict(name)
         new = _with_status(old.body, proposed) if status else _with_old_status(old.body, proposed)
@@ -201,11 +203,9 @@ class NodeStore:
             old = self.get(name)
             metadata = dict(old.body["metadata"])
             if uid and uid != metadata["uid"]:
-                raise statuses.uid_mismatch(name, uid, metadata["uid"])
+                raise statuses.precondition_failed(name, "UID", uid, metadata["uid"])
             if version and version != metadata["resourceVersion"]:
-                found = metadata["resourceVersion"]
-                cause = f"ResourceVersion in precondition: {version}, ResourceVersion in object meta: {found}"
-                raise statuses.conflict(name, f"Precondition failed: {cause}")
+                raise statuses.precondition_failed(name, "ResourceVersion", version, metadata["resourceVersion"])
             if not metadata.get("finalizers"):
                 self._commit("DELETED", name, {**old.body, "metadata": metadata})
                 return None
@@ -216,10 +216,10 @@ class NodeStore:
             return self._commit("MODIFIED", name, {**old.body, "metadata": metadata})
 
     def _check(self, name: str, body: Body) -> None:
+        schema.prune(body, self._schema)
         faults = schema.faults(body, self._schema)
         if faults:
             raise statuses.invalid(name, faults)
-        schema.prune(body, self._schema)
 
     def _commit(self, kind: str, name: str, body: Body) -> Stored:
         self.version += 1
@@ -235,6 +235,16 @@ class NodeStore:
         return stored
 
 
+def _metadata(name: str, body: Any) -> dict[str, Any]:
+    metadata = body.get("metadata") if isinstance(body, dict) else None
+    if not isinstance(metadata, dict):
+        raise ApiError(400, "the write does not leave an object with metadata")
+    if metadata.get("name", name) != name:
+        text = f"the name of the object ({metadata['name']}) does not match the name on the URL ({name})"
+        raise ApiError(400, text)
+    return metadata
+
+
 def _with_status(old: Body, proposed: Body) -> Body:
     # A write of the status subresource changes nothing else, not even annotations.
     new = {**old, "metadata": dict(old["metadata"])}
@@ -245,7 +255,7 @@ def _with_status(old: Body, proposed: Body) -> Body:
 
 
 def _with_old_status(old: Body, proposed: Body) -> Body:
-    new = {**proposed, "metadata": dict(proposed.get("metadata") or {})}
+    new = {**proposed, "metadata": dict(proposed["metadata"])}
     new.pop("status", None)
     if "status" in old:
         new["status"] = old["status"]
