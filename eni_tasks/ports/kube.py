@@ -6,10 +6,11 @@ meaning is given by `eni_tasks.domain.cilium_node`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Iterator, Sequence
 from typing import Any, Protocol
 
-from eni_tasks.model.network import NodeName
+from eni_tasks.errors import TransientError
+from eni_tasks.model.network import NodeName, Value
 
 KubeObject = dict[str, Any]
 PatchOps = Sequence[dict[str, Any]]
@@ -28,4 +29,45 @@ class CiliumNodes(Protocol):
 
     def patch_spec(self, name: NodeName, operations: PatchOps) -> KubeObject:
         """Apply JSON Patch operations to the object itself; returns the object after it, trimmed."""
+        ...
+
+
+class HistoryGone(TransientError):  # noqa: N818 - named like NodeGone
+    """The API server has forgotten the version that was asked for: list again."""
+
+
+class Page(Value, frozen=True):
+    """A part of the list; `resource_version` is the same in all parts."""
+
+    objects: tuple[KubeObject, ...]
+    resource_version: str
+
+
+class Changes(Value, frozen=True):
+    """What a watch told at once: objects as they are now, and (name, uid) of those that went.
+
+    `resource_version` is where the next watch continues once this has been taken in.
+    """
+
+    resource_version: str
+    changed: tuple[KubeObject, ...] = ()
+    gone: tuple[tuple[NodeName, str], ...] = ()
+
+
+class NodeFeed(Protocol):
+    """All objects, then what happens to them; raises HistoryGone, ClusterUnavailable, ClusterRefused."""
+
+    def pages(self) -> Iterator[Page]:
+        """Read all objects as of one version, in pages."""
+        ...
+
+    def changes(self, resource_version: str, timeout_seconds: int) -> Generator[Changes, None, None]:
+        """Follow what comes after a version; ends by itself after about the given time.
+
+        The first, empty one says that `interrupt` can reach the watch from now on.
+        """
+        ...
+
+    def interrupt(self) -> None:
+        """End the present `changes` soon, from another thread."""
         ...

@@ -1,0 +1,1 @@
+"""The Kubernetes API server: the only place that knows the vendor's client, paths and Status objects."""

@@ -1,0 +1,137 @@
+"""All CiliumNodes in pages, then the watch: the port `NodeFeed`.
+
+One connection's worth of either; what to do when it ends (watch on, back off, list again) is the
+watcher's business. Lines are split here, since the client's own watch class replays, hangs on half-open
+connections and stumbles over ERROR events.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+import msgspec
+import urllib3
+
+from eni_tasks.adapters.kube.errors import refusal, unreachable
+from eni_tasks.adapters.kube.objects import NODES_PATH, TrimmedNode
+from eni_tasks.errors import ClusterUnavailable
+from eni_tasks.model.network import NodeName
+from eni_tasks.ports.kube import Changes, KubeObject, Page
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator
+
+    from eni_tasks.adapters.kube.client import KubeClient
+
+_LISTING, _WATCHING = "listing CiliumNodes", "watching CiliumNodes"
+_PAGE_LIMIT_COUNT = 500
+_CHUNK_BYTES = 1 << 16
+
+
+class _ListMetadata(msgspec.Struct, rename="camel"):
+    resource_version: str
+    continue_token: str = msgspec.field(default="", name="continue")
+
+
+class _List(msgspec.Struct):
+    metadata: _ListMetadata
+    items: list[TrimmedNode]
+
+
+class _Event(msgspec.Struct):
+    type: str
+    object: msgspec.Raw
+
+
+class _ErrorObject(msgspec.Struct):
+    code: int = 500
+
+
+_LIST, _EVENT = msgspec.json.Decoder(_List), msgspec.json.Decoder(_Event)
+_NODE, _ERROR = msgspec.json.Decoder(TrimmedNode), msgspec.json.Decoder(_ErrorObject)
+
+
+class KubeNodeFeed:
+    """Lists and watches.
+
+    Args:
+        client: the way there.
+        silence_seconds: a watch that says nothing for this long is taken for dead. Bookmarks come about
+            once a minute, so less than 70 s opens quiet watches anew for nothing.
+        page_limit_count: objects per page.
+    """
+
+    def __init__(
+        self, client: KubeClient, silence_seconds: float, *, page_limit_count: int = _PAGE_LIMIT_COUNT
+    ) -> None:
+        self._client = client
+        self._silence_seconds = silence_seconds
+        self._page_limit_count = page_limit_count
+        self._watch: urllib3.BaseHTTPResponse | None = None
+
+    def pages(self) -> Iterator[Page]:
+        """Read all objects in pages; see the port."""
+        token = ""
+        while True:
+            path = f"{NODES_PATH}?limit={self._page_limit_count}" + (f"&continue={quote(token)}" if token else "")
+            try:
+                page = _LIST.decode(self._client.call("GET", path, what=_LISTING))
+            except msgspec.MsgspecError as error:
+                raise ClusterUnavailable(f"{_LISTING}: the answer is no list: {error}") from error
+            version = page.metadata.resource_version
+            yield Page(objects=tuple(node.trim() for node in page.items), resource_version=version)
+            token = page.metadata.continue_token
+            if not token:
+                return
+
+    def changes(self, resource_version: str, timeout_seconds: int) -> Generator[Changes, None, None]:
+        """Follow what comes after a version; see the port."""
+        query = f"watch=true&allowWatchBookmarks=true&resourceVersion={resource_version}"
+        path = f"{NODES_PATH}?{query}&timeoutSeconds={timeout_seconds}"
+        self._watch = response = self._client.open("GET", path, what=_WATCHING, read_seconds=self._silence_seconds)
+        rest = b""
+        try:
+            yield Changes(resource_version=resource_version)
+            for chunk in response.stream(_CHUNK_BYTES):
+                # An event may be cut anywhere by whoever stands between the server and us.
+                *lines, rest = (rest + chunk).split(b"\n")
+                if lines:
+                    yield _changes(lines)
+        except urllib3.exceptions.HTTPError as error:
+            raise unreachable(error, _WATCHING) from error
+        finally:
+            self._watch = None
+            response.close()
+
+    def interrupt(self) -> None:
+        """End the present watch soon; see the port."""
+        watch = self._watch
+        if watch:
+            try:
+                watch.shutdown()
+            except (OSError, RuntimeError, ValueError):
+                return  # it has ended in this very moment
+
+
+def _changes(lines: list[bytes]) -> Changes:
+    changed: dict[str, KubeObject] = {}
+    gone: list[tuple[NodeName, str]] = []
+    version = ""
+    try:
+        for line in filter(None, lines):
+            event = _EVENT.decode(line)
+            if event.type == "ERROR":
+                raise refusal(_ERROR.decode(event.object).code, bytes(event.object), _WATCHING)
+            node = _NODE.decode(event.object).trim()
+            metadata = node["metadata"]
+            version = metadata["resourceVersion"]
+            if event.type == "DELETED":
+                gone.append((NodeName(metadata["name"]), metadata["uid"]))
+                changed.pop(metadata["name"], None)
+            elif event.type != "BOOKMARK":
+                # Only the latest of several versions matters.
+                changed[metadata["name"]] = node
+    except msgspec.MsgspecError as error:
+        raise ClusterUnavailable(f"{_WATCHING}: a line is no event: {error}") from error
+    return Changes(resource_version=version, changed=tuple(changed.values()), gone=tuple(gone))

@@ -1,0 +1,142 @@
+"""List, watch, list again: hands every change of a CiliumNode to the intake, whatever the API server does.
+
+The loop never ends because of an error. A version is left behind only after the intake has taken what
+came with it, so that an error in between repeats instead of losing. Full lists, at the start, after a
+forgotten version, when asked and now and then, are what makes deletions during a gap visible.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from contextlib import closing
+from typing import TYPE_CHECKING, Any, Protocol
+
+from eni_tasks.errors import ClusterUnavailable, EniTasksError
+from eni_tasks.observability.logs import logger
+from eni_tasks.ports.kube import Changes, HistoryGone, NodeFeed
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from eni_tasks.model.network import NodeName
+
+# The API server ends a watch after this long; jittered, so that a fleet of watchers doesn't return as one.
+_WATCH_SECONDS = (240, 300)
+# A shorter one without an error is taken for one: else it would be opened again and again without a pause.
+_SHORTEST_WATCH_SECONDS = 0.5
+_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.5, 30.0
+
+
+class NodeSink(Protocol):
+    """What takes the nodes in (`eni_tasks.services.intake`)."""
+
+    def changed(self, objects: Sequence[dict[str, Any]]) -> None:
+        """Take objects as they are now."""
+
+    def gone(self, name: NodeName, uid: str) -> None:
+        """Take a deletion."""
+
+    def listed(self, names: Collection[str], resource_version: str) -> None:
+        """Take the end of a complete list."""
+
+
+class NodeWatching:
+    """The loop over one feed.
+
+    Args:
+        feed: lists and watches.
+        sink: takes the nodes in.
+        relist_seconds: how often all nodes are listed again although nothing seems wrong.
+    """
+
+    def __init__(self, feed: NodeFeed, sink: NodeSink, relist_seconds: float) -> None:
+        self._feed = feed
+        self._sink = sink
+        self._relist_seconds = relist_seconds
+        self._stopping = threading.Event()
+        self._list_wanted = threading.Event()
+        self._list_due_at = 0.0
+        self._version = ""
+        self._failures_count = 0
+
+    def run(self) -> None:
+        """Lists and watches until `stop`."""
+        while not self._stopping.is_set():
+            try:
+                self._turn()
+            except HistoryGone as error:
+                self._version = ""
+                self._pause(error)
+            except EniTasksError as error:
+                self._pause(error)
+            except Exception as error:  # noqa: BLE001 - logged with its trace; a watcher that ends helps nobody
+                self._pause(error)
+
+    def stop(self) -> None:
+        """Ends `run` soon, from another thread."""
+        self._stopping.set()
+        self._feed.interrupt()
+
+    def relist(self) -> None:
+        """Asks for a full list soon, from another thread: what was stored may be lost."""
+        self._list_wanted.set()
+        self._feed.interrupt()
+
+    def _turn(self) -> None:
+        if not self._version or self._list_wanted.is_set() or time.monotonic() >= self._list_due_at:
+            self._list()
+        started_at = time.monotonic()
+        # A watch that outlives the time for the next list would delay it.
+        until_list_seconds = max(1, round(self._list_due_at - started_at))
+        timeout_seconds = min(random.randint(*_WATCH_SECONDS), until_list_seconds)  # noqa: S311 - jitter
+        with closing(self._feed.changes(self._version, timeout_seconds)) as stream:
+            for changes in stream:
+                self._take(changes)
+                if self._interrupted():
+                    return
+        if time.monotonic() - started_at < _SHORTEST_WATCH_SECONDS and not self._interrupted():
+            raise ClusterUnavailable("watching CiliumNodes: the watch ended at once")
+        self._failures_count = 0
+
+    def _interrupted(self) -> bool:
+        return self._stopping.is_set() or self._list_wanted.is_set()
+
+    def _take(self, changes: Changes) -> None:
+        if changes.changed:
+            self._sink.changed(changes.changed)
+        for name, uid in changes.gone:
+            self._sink.gone(name, uid)
+        if changes.resource_version != self._version:
+            self._version = changes.resource_version
+            self._failures_count = 0
+
+    def _list(self) -> None:
+        self._list_wanted.clear()
+        # Half a list counts for nothing: without a version the next turn begins with a list again.
+        self._version = version = ""
+        names: set[str] = set()
+        for page in self._feed.pages():
+            self._sink.changed(page.objects)
+            names.update(node["metadata"]["name"] for node in page.objects)
+            version = page.resource_version
+        self._sink.listed(names, version)
+        self._version = version
+        self._list_due_at = time.monotonic() + self._relist_seconds * random.uniform(0.9, 1.1)  # noqa: S311 - jitter
+        logger().info("nodes_listed", count=len(names), resource_version=version)
+
+    def _pause(self, error: Exception) -> None:
+        if self._interrupted():
+            return  # we cut the watch off ourselves
+        self._failures_count += 1
+        longest = min(_LONGEST_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2 ** min(self._failures_count - 1, 10))
+        pause_seconds = random.uniform(longest / 2, longest)  # noqa: S311 - jitter
+        known = isinstance(error, EniTasksError)
+        logger().warning(
+            "watch_failed",
+            error=str(error),
+            again_in_seconds=round(pause_seconds, 1),
+            exc_info=None if known else error,
+        )
+        self._stopping.wait(pause_seconds)
