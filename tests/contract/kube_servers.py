@@ -12,13 +12,12 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from ipaddress import IPv4Address
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import urllib3
@@ -30,6 +29,9 @@ from cryptography.x509.oid import NameOID
 from eni_tasks.sandbox.kube.admin import KubeAdmin, write_kubeconfig
 from eni_tasks.sandbox.kube.schema import definition
 from eni_tasks.sandbox.kube.server import KubeServer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 NODES = "/apis/cilium.io/v2/ciliumnodes"
 JSON_PATCH = "application/json-patch+json"

@@ -1,0 +1,63 @@
+"""The servers, once per session and kind, and fresh nodes per test."""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from contract.kube_servers import NODES, KubeTarget, real_server, sandbox_server
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+@pytest.fixture(scope="session", params=["sandbox", "real"])
+def kube(request: pytest.FixtureRequest) -> Iterator[KubeTarget]:
+    with (sandbox_server if request.param == "sandbox" else real_server)() as target:
+        yield target
+
+
+@pytest.fixture
+def knobs(kube: KubeTarget) -> Iterator[Callable[..., None]]:
+    """Turns the sandbox's standing knobs for one test; the real server knows users and needs none."""
+
+    def turn(**values: Any) -> None:
+        if kube.admin:
+            kube.admin.set(**values)
+
+    yield turn
+    turn(denied=[], token="")
+
+
+@pytest.fixture
+def sandbox() -> Iterator[KubeTarget]:
+    """A sandbox of its own, for tests that turn knobs."""
+    with sandbox_server() as target:
+        yield target
+
+
+@pytest.fixture
+def create(kube: KubeTarget) -> Iterator[Callable[..., dict[str, Any]]]:
+    """Creates nodes with unique names, and removes what is left of them."""
+    prefix, names = f"t{uuid.uuid4().hex[:8]}", []
+
+    def create_one(suffix: str = "node", spec: dict[str, Any] | None = None, **parts: Any) -> dict[str, Any]:
+        names.append(f"{prefix}-{suffix}")
+        code, node = kube.call("POST", NODES, manifest(names[-1], spec, **parts))
+        assert code == 201, node
+        return node
+
+    yield create_one
+    for name in names:
+        kube.call("DELETE", f"{NODES}/{name}")
+
+
+def manifest(name: str, spec: dict[str, Any] | None = None, **parts: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "cilium.io/v2",
+        "kind": "CiliumNode",
+        "metadata": {"name": name},
+        "spec": {} if spec is None else spec,
+        **parts,
+    }
