@@ -6,18 +6,20 @@ becomes an object, which is most of the cost of a large list.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from eni_tasks.domain.cilium_node import IGNORE_ANNOTATION
+from eni_tasks.errors import NodeGone
 
 if TYPE_CHECKING:
     from eni_tasks.ports.kube import KubeObject
 
 NODES_PATH = "/apis/cilium.io/v2/ciliumnodes"
+_NAME = re.compile(r"[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?")
 
 
 class _Metadata(msgspec.Struct, rename="camel"):
@@ -65,6 +67,12 @@ class TrimmedNode(msgspec.Struct):
 
 
 def node_path(name: str, subresource: str = "") -> str:
-    """Returns the path of one node, or of a subresource of it."""
-    path = f"{NODES_PATH}/{quote(name, safe='')}"
+    """Returns the path of one node, or of a subresource of it.
+
+    Raises:
+        NodeGone: no object can have that name. Quoting is no help: the server takes "a%2Fstatus" apart.
+    """
+    if not _NAME.fullmatch(name):
+        raise NodeGone(f"CiliumNode {name!r} cannot exist: that is not a node's name")
+    path = f"{NODES_PATH}/{name}"
     return f"{path}/{subresource}" if subresource else path

@@ -54,10 +54,6 @@ def create(kube: KubeTarget) -> Iterator[Callable[..., dict[str, Any]]]:
 
 
 def manifest(name: str, spec: dict[str, Any] | None = None, **parts: Any) -> dict[str, Any]:
-    return {
-        "apiVersion": "cilium.io/v2",
-        "kind": "CiliumNode",
-        "metadata": {"name": name},
-        "spec": {} if spec is None else spec,
-        **parts,
-    }
+    metadata = {"name": name, **parts.pop("metadata", {})}
+    spec = {} if spec is None else spec
+    return {"apiVersion": "cilium.io/v2", "kind": "CiliumNode", "metadata": metadata, "spec": spec, **parts}
