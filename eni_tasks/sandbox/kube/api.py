@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, unquote
 import msgspec
 
 from eni_tasks.sandbox.kube import statuses
-from eni_tasks.sandbox.kube.knobs import Entry, Fault, Faults, Knobs, Requests
+from eni_tasks.sandbox.kube.knobs import Entry, Fault, Faults, Requests
 from eni_tasks.sandbox.kube.patching import json_patch, merge_patch
 from eni_tasks.sandbox.kube.statuses import GROUP, KIND, PLURAL, ApiError
 from eni_tasks.sandbox.kube.store import API_VERSION, Body, NodeStore, Page
@@ -74,10 +74,10 @@ class Api:
 
     def __init__(self, store: NodeStore) -> None:
         self.store = store
-        self.knobs = Knobs()
+        self.knobs = store.knobs
         self.faults = Faults()
         self.requests = Requests()
-        self.watches = Watches(store, self.knobs)
+        self.watches = Watches(store)
 
     def answer(self, request: Request) -> Response:
         """Answers one request.

@@ -26,20 +26,18 @@ class History:
 
     Args:
         version: the version before the first event.
-        limit_count: how many events are remembered.
     """
 
-    def __init__(self, version: int, limit_count: int) -> None:
-        self.limit_count = limit_count
+    def __init__(self, version: int) -> None:
         self._events: list[Event] = []
         self._forgotten_version = version
 
-    def append(self, event: Event) -> None:
-        """Remembers an event, and forgets the oldest ones when there are too many."""
+    def append(self, event: Event, limit_count: int) -> None:
+        """Remembers an event, and forgets the oldest ones when there are more than the limit."""
         self._events.append(event)
         # A slack of a quarter, so that not every append moves the whole list.
-        if len(self._events) > self.limit_count * 5 // 4:
-            self.forget(keep_count=self.limit_count)
+        if len(self._events) > limit_count * 5 // 4:
+            self.forget(keep_count=limit_count)
 
     def forget(self, keep_count: int = 0) -> None:
         """Forgets all but the latest `keep_count` events."""

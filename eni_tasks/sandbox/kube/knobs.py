@@ -23,6 +23,7 @@ class Knobs(msgspec.Struct):
     """
 
     latency_seconds: float = 0.0
+    history_limit_count: int = 20_000  # how many changes a watch may lie behind
     bookmark_seconds: float = 60.0
     watch_seconds: float = 3600.0  # the longest watch when the client names no timeoutSeconds
     gone_as_http: bool = False

@@ -17,6 +17,7 @@ import msgspec
 
 from eni_tasks.sandbox.kube import schema, statuses
 from eni_tasks.sandbox.kube.history import Event, History
+from eni_tasks.sandbox.kube.knobs import Knobs
 from eni_tasks.sandbox.kube.statuses import ApiError
 
 if TYPE_CHECKING:
@@ -50,14 +51,15 @@ class NodeStore:
     """All CiliumNodes in memory.
 
     Args:
-        history_limit_count: how many changes a watch may lie behind.
+        knobs: standing behaviour.
     """
 
-    def __init__(self, history_limit_count: int = 20_000) -> None:
+    def __init__(self, knobs: Knobs | None = None) -> None:
+        self.knobs = knobs or Knobs()
         # Starts above 1 so that a client with a version from nowhere is "too old", as on a real server.
         self.version = 1000
         self.changed = threading.Condition()
-        self.history = History(self.version, history_limit_count)
+        self.history = History(self.version)
         self._schema = schema.structural_schema()
         self._nodes: dict[str, Stored] = {}
         self._snapshots: dict[int, list[tuple[str, Stored]]] = {}
@@ -230,7 +232,7 @@ class NodeStore:
         else:
             self._nodes[name] = stored
         line = b'{"type":"%b","object":%b}\n' % (kind.encode(), stored.raw)
-        self.history.append(Event(self.version, name, line))
+        self.history.append(Event(self.version, name, line), self.knobs.history_limit_count)
         self.changed.notify_all()
         return stored
 

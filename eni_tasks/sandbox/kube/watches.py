@@ -17,7 +17,6 @@ from eni_tasks.sandbox.kube.store import API_VERSION, NodeStore
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from eni_tasks.sandbox.kube.knobs import Knobs
 
 # How long a stream waits before it looks whether its client is still there.
 _IDLE_SECONDS = 1.0
@@ -35,12 +34,11 @@ class Watches:
 
     Args:
         store: the nodes.
-        knobs: standing behaviour.
     """
 
-    def __init__(self, store: NodeStore, knobs: Knobs) -> None:
+    def __init__(self, store: NodeStore) -> None:
         self._store = store
-        self._knobs = knobs
+        self._knobs = store.knobs
         self._breaks_count = 0
         self._silences_count = 0
         self._stopped = False
