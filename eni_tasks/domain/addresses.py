@@ -1,0 +1,52 @@
+"""Which addresses of an interface pods may get: its secondaries, and those of delegated prefixes.
+
+The primary stays out unless the node says `use-primary-address`; above all the instance's own
+address must never reach a pod by accident. Both the pool and the status are built from here, so
+that they cannot disagree.
+"""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Network
+from typing import TYPE_CHECKING
+
+from eni_tasks.domain.eligibility import eligible
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from eni_tasks.model.network import Interface
+    from eni_tasks.model.node import Node
+
+
+def pod_addresses(interface: Interface, node: Node) -> tuple[str, ...]:
+    """List an interface's addresses in EC2's order, prefixes expanded after them.
+
+    Args:
+        interface: the interface.
+        node: the node, for use-primary-address.
+
+    Returns:
+        Primary (only if asked for), secondaries, then all sixteen addresses of each /28.
+    """
+    primary = (interface.primary_address,) if node.use_primary_address else ()
+    expanded = tuple(str(address) for prefix in interface.prefixes for address in IPv4Network(prefix))
+    return primary + interface.addresses + expanded
+
+
+def pool(interfaces: Iterable[Interface], node: Node) -> dict[str, str]:
+    """Map each address that pods may get to its interface's id.
+
+    Args:
+        interfaces: all interfaces of the node's instance.
+        node: the node whose rules hold.
+
+    Returns:
+        Address to interface id, over the eligible interfaces; an address that EC2 reports on two
+        interfaces while it moves counts once, for the lower device index.
+    """
+    found: dict[str, str] = {}
+    for interface in eligible(interfaces, node):
+        for address in pod_addresses(interface, node):
+            found.setdefault(address, interface.id)
+    return found

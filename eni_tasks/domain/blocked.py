@@ -1,0 +1,15 @@
+"""Expected trouble as a value: what cannot be done, and why, for whoever has to explain it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from eni_tasks.model.plan import Reason
+
+
+class Blocked(NamedTuple):
+    """A step that is not possible now; `sentence` tells a person why and what to do."""
+
+    reason: Reason
+    sentence: str

@@ -1,0 +1,129 @@
+"""How many addresses fit: on one interface, and on the whole instance.
+
+One capacity serves the need, the metrics and "at capacity" alike, so that a full node is never
+taken for one in deficit. All limits are network card 0's, and EC2's figure of addresses per
+interface includes the primary.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from eni_tasks.domain.eligibility import eligible, occupying
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from eni_tasks.model.network import Interface, Limits
+    from eni_tasks.model.node import Node, Policy
+
+_ADDRESSES_PER_PREFIX = 16
+
+
+def max_interfaces(limits: Limits, learned_max_interfaces: int | None) -> int:
+    """Give the number of interfaces the instance can carry.
+
+    Args:
+        limits: what the instance type can carry.
+        learned_max_interfaces: what EC2 was seen to refuse to exceed, None if it never refused.
+
+    Returns:
+        The lower of both: published limits were wrong before, EC2's refusal never is.
+    """
+    return (
+        limits.max_interfaces if learned_max_interfaces is None else min(limits.max_interfaces, learned_max_interfaces)
+    )
+
+
+def secondaries_per_interface(limits: Limits) -> int:
+    """Give the number of addresses that fit on an interface besides its primary."""
+    return max(0, limits.ipv4_per_interface - 1)
+
+
+def addresses_per_interface(limits: Limits, node: Node) -> int:
+    """Give the number of addresses that pods can get from one interface without prefixes."""
+    return secondaries_per_interface(limits) + (1 if node.use_primary_address else 0)
+
+
+def room(interface: Interface, limits: Limits) -> int:
+    """Count the addresses that still fit on an interface.
+
+    Every secondary takes one of its slots and so does every prefix; the primary always has its own,
+    whether pods may get it or not.
+
+    Args:
+        interface: the interface.
+        limits: what the instance type can carry.
+
+    Returns:
+        Free slots, never negative.
+    """
+    return max(0, secondaries_per_interface(limits) - len(interface.addresses) - len(interface.prefixes))
+
+
+def instance_capacity(
+    limits: Limits, node: Node, interfaces: Iterable[Interface] = (), learned_max_interfaces: int | None = None
+) -> int:
+    """Give the most addresses that the node can ever hold.
+
+    Args:
+        limits: what the instance type can carry.
+        node: the node, for first-interface-index and use-primary-address.
+        interfaces: all interfaces of the instance; those that are kept from pods take their share
+            away, and a /28 that is left from earlier delegation holds sixteen in one slot.
+        learned_max_interfaces: what EC2 was seen to refuse to exceed.
+
+    Returns:
+        The capacity; 0 when no interface can serve pods, which `watermark` takes as "no cap".
+    """
+    held = occupying(interfaces)
+    usable = eligible(held, node)
+    lost = sum(
+        1
+        for interface in held
+        if interface.attachment_status == "attached"
+        and (interface.device_index or 0) >= node.first_interface_index
+        and interface not in usable
+    )
+    slots = max_interfaces(limits, learned_max_interfaces) - node.first_interface_index - lost
+    prefixes = sum(len(interface.prefixes) for interface in usable)
+    return max(0, slots) * addresses_per_interface(limits, node) + (_ADDRESSES_PER_PREFIX - 1) * prefixes
+
+
+def free_slots(limits: Limits, interfaces: Iterable[Interface], learned_max_interfaces: int | None = None) -> int:
+    """Count the interfaces that can still be attached; negative when more hang there than allowed."""
+    return max_interfaces(limits, learned_max_interfaces) - len(occupying(interfaces))
+
+
+def remaining_interfaces(
+    limits: Limits, node: Node, interfaces: Iterable[Interface], learned_max_interfaces: int | None = None
+) -> int:
+    """Count the interfaces that can still take addresses: eligible ones with room, and free slots."""
+    held = tuple(interfaces)
+    with_room = sum(1 for interface in eligible(held, node) if room(interface, limits) > 0)
+    return with_room + free_slots(limits, held, learned_max_interfaces)
+
+
+def effective_pre_allocate(node: Node, policy: Policy) -> int:
+    """Give the free addresses that the node wants: its own figure, else the default."""
+    return node.pre_allocate or policy.pre_allocate_default
+
+
+def pre_allocate_default(limits: Limits | None, first_interface_index: int, default: int) -> int:
+    """Give the pre-allocate to write into an object that has none.
+
+    An agent waits at its start until the pool holds that many, so it must not be told more than the
+    instance can ever carry.
+
+    Args:
+        limits: what the instance type can carry, None if unknown.
+        first_interface_index: device index of the first interface for pods.
+        default: the usual figure.
+
+    Returns:
+        The default, less on small instances, 0 if no interface can serve pods.
+    """
+    if limits is None:
+        return default
+    fits = max(0, limits.max_interfaces - first_interface_index) * secondaries_per_interface(limits)
+    return min(default, fits)

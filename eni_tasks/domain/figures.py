@@ -1,0 +1,73 @@
+"""A node's figures, computed from its state each time rather than kept: what it holds, uses, needs.
+
+Everybody who shows or uses such figures takes them from here. What follows from them is the
+planner's business.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from eni_tasks.domain import capacity, watermark
+from eni_tasks.domain.addresses import pool
+from eni_tasks.domain.eligibility import occupying
+from eni_tasks.model.plan import Figures
+
+if TYPE_CHECKING:
+    from eni_tasks.model.network import Limits
+    from eni_tasks.model.node import Policy, Snapshot
+
+
+def figures(snapshot: Snapshot, policy: Policy) -> Figures:
+    """Compute a node's figures, as far as its facts are known.
+
+    Args:
+        snapshot: the node and its interfaces.
+        policy: for the default of pre-allocate.
+
+    Returns:
+        All figures; needed, excess and what depends on limits are 0 while interfaces or limits are
+        unknown, or when the instance shows no interface at all.
+    """
+    node, interfaces, limits = snapshot.node, snapshot.interfaces or (), snapshot.limits
+    available, used = len(pool(interfaces, node)), watermark.used_count(node)
+    if not interfaces or limits is None:
+        return Figures(available=available, used=used, interfaces=len(occupying(interfaces)))
+    learned = snapshot.memory.learned_max_interfaces
+    pre_allocate = capacity.effective_pre_allocate(node, policy)
+    return Figures(
+        available=available,
+        used=used,
+        needed=watermark.needed(
+            available=available,
+            used=used,
+            pre_allocate=pre_allocate,
+            min_allocate=node.min_allocate,
+            cap=cap(snapshot, limits),
+        ),
+        excess=watermark.excess(
+            available=available,
+            used=used,
+            pre_allocate=pre_allocate,
+            min_allocate=node.min_allocate,
+            max_above_watermark=node.max_above_watermark,
+        ),
+        capacity=capacity.instance_capacity(limits, node, interfaces, learned),
+        interfaces=len(occupying(interfaces)),
+        remaining_interfaces=capacity.remaining_interfaces(limits, node, interfaces, learned),
+    )
+
+
+def cap(snapshot: Snapshot, limits: Limits) -> int:
+    """Give the most addresses the node may hold: its max-allocate as given, else what it can carry.
+
+    Args:
+        snapshot: the node and its interfaces.
+        limits: what the instance type can carry.
+
+    Returns:
+        The cap, 0 for none.
+    """
+    learned = snapshot.memory.learned_max_interfaces
+    node = snapshot.node
+    return node.max_allocate or capacity.instance_capacity(limits, node, snapshot.interfaces or (), learned)

@@ -1,0 +1,161 @@
+"""The one door: what to do next for one node, and why.
+
+One step at a time: whoever carries out the action records what EC2 answered and asks again. Gates
+come first (facts that are unknown lead to nothing), then the need, then existing interfaces before
+new ones. Nothing here knows how an action is carried out.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from eni_tasks.domain import capacity, creation, placement, watermark
+from eni_tasks.domain.blocked import Blocked
+from eni_tasks.domain.figures import cap, figures
+from eni_tasks.model.plan import Figures, Plan, Reason
+
+if TYPE_CHECKING:
+    from eni_tasks.model.network import Limits
+    from eni_tasks.model.node import Node, Policy, Snapshot
+    from eni_tasks.model.plan import Action
+
+# Gates that somebody outside has to open; the others open by themselves or are meant to be shut.
+_TROUBLE = frozenset({Reason.NO_INSTANCE_ID, Reason.NO_INTERFACES, Reason.LIMITS_UNKNOWN})
+
+
+def plan(snapshot: Snapshot, policy: Policy, now: float) -> Plan:
+    """Decide the next step for a node.
+
+    Args:
+        snapshot: everything the decision may look at; its memory is the same node's and instance's.
+        policy: what the operator decided for all nodes.
+        now: the present, in the clock of `snapshot.memory`.
+
+    Returns:
+        The next action or none, the reason, the sentences that lead there, and the figures.
+    """
+    known = figures(snapshot, policy)
+    gate = _gate(snapshot)
+    if isinstance(gate, Blocked):
+        return _answer(known, None, gate.reason, (gate.sentence,), blocked=gate.reason in _TROUBLE)
+    if known.needed == 0:
+        return _at_rest(snapshot.node, policy, known)
+    return _serve(snapshot, policy, gate, known, now)
+
+
+def _gate(snapshot: Snapshot) -> Blocked | Limits:
+    """Stop at what forbids acting and at facts that are missing; answers the limits when all are there."""
+    if left_alone := _left_alone(snapshot.node):
+        return left_alone
+    node = snapshot.node
+    instance = f"instance {node.instance_id} of {node.name}"
+    if snapshot.interfaces is None:
+        return Blocked(Reason.NOT_READ, f"The interfaces of {instance} have not been read well: they are read first.")
+    if not snapshot.interfaces:
+        return Blocked(
+            Reason.NO_INTERFACES,
+            f"EC2 shows no interface of {instance}: it is treated as not found. Check that the instance exists, and "
+            "that region and account are right.",
+        )
+    if snapshot.limits is None:
+        return Blocked(
+            Reason.LIMITS_UNKNOWN,
+            f"The limits of {instance}, type {node.instance_type or '(unset)'}, are unknown: nothing is done until EC2 "
+            "describes the type.",
+        )
+    return snapshot.limits
+
+
+def _left_alone(node: Node) -> Blocked | None:
+    if node.ignored:
+        return Blocked(Reason.IGNORED, f"{node.name} carries the annotation ipam.cilium.io/ignore: it is left alone.")
+    if node.deleting:
+        return Blocked(Reason.DELETING, f"{node.name} is being deleted: nothing is done for it.")
+    if not node.instance_id:
+        return Blocked(
+            Reason.NO_INSTANCE_ID,
+            f"{node.name} has no instance id: nothing is done until its agent writes spec.instance-id.",
+        )
+    return None
+
+
+def _serve(snapshot: Snapshot, policy: Policy, limits: Limits, known: Figures, now: float) -> Plan:
+    node = snapshot.node
+    at_least = f" and {node.min_allocate} in all" if node.min_allocate > 0 else ""
+    need = (
+        f"{_holds(node, known)}, wants {capacity.effective_pre_allocate(node, policy)} free{at_least}: "
+        f"{known.needed} more are needed."
+    )
+    if snapshot.memory.not_running_until > now:
+        stopped = f"Instance {node.instance_id} was not running when last tried: it is tried again in a while."
+        return _answer(known, None, Reason.NOT_RUNNING, (need, stopped), blocked=True)
+    want = watermark.wanted(
+        needed_count=known.needed,
+        available=known.available,
+        max_above_watermark=node.max_above_watermark,
+        cap=cap(snapshot, limits),
+    )
+    candidates = placement.candidates(snapshot, policy, limits)
+    assign, sentences = placement.place(candidates, want)
+    if assign is not None:
+        return _answer(known, assign, Reason.DEFICIT, (need, *sentences))
+    created = _no_slot(snapshot, limits, any_room=bool(candidates)) or creation.create(
+        snapshot, policy, limits, _secondaries(snapshot, limits, known, want)
+    )
+    if isinstance(created, Blocked):
+        return _answer(known, None, created.reason, (need, *sentences, created.sentence), blocked=True)
+    action, sentence = created
+    return _answer(known, action, Reason.DEFICIT, (need, *sentences, sentence))
+
+
+def _secondaries(snapshot: Snapshot, limits: Limits, known: Figures, want: int) -> int:
+    # Where pods may get primaries, the new interface's own counts against the cap as well.
+    primaries = 1 if snapshot.node.use_primary_address else 0
+    return watermark.capped(want + primaries, available=known.available, cap=cap(snapshot, limits)) - primaries
+
+
+def _no_slot(snapshot: Snapshot, limits: Limits, *, any_room: bool) -> Blocked | None:
+    node = snapshot.node
+    learned = snapshot.memory.learned_max_interfaces
+    most = capacity.max_interfaces(limits, learned)
+    if node.first_interface_index >= most:
+        return Blocked(
+            Reason.AT_CAPACITY,
+            f"first-interface-index {node.first_interface_index} leaves none of the {most} interfaces of {node.name} "
+            "to pods: lower it, or use a larger instance type.",
+        )
+    if capacity.free_slots(limits, snapshot.interfaces or (), learned) > 0:
+        return None
+    all_attached = f"All {most} interfaces that {node.name} can carry are attached"
+    if any_room:
+        return Blocked(
+            Reason.NO_SUBNET, f"{all_attached}, and the subnets of those with room are full: free addresses there."
+        )
+    return Blocked(
+        Reason.AT_CAPACITY, f"{all_attached} and none has room: use a larger instance type, or run fewer pods there."
+    )
+
+
+def _at_rest(node: Node, policy: Policy, known: Figures) -> Plan:
+    uncapped = watermark.needed(
+        available=known.available,
+        used=known.used,
+        pre_allocate=capacity.effective_pre_allocate(node, policy),
+        min_allocate=node.min_allocate,
+        cap=0,
+    )
+    if uncapped == 0:
+        return _answer(known, None, Reason.AT_SIZE, (f"{_holds(node, known)}: nothing is needed.",))
+    most = f"its max-allocate, {node.max_allocate}" if node.max_allocate else f"all it can carry, {known.capacity}"
+    return _answer(known, None, Reason.AT_CAPACITY, (f"{_holds(node, known)}: that is {most}.",))
+
+
+def _holds(node: Node, known: Figures) -> str:
+    return f"{node.name} holds {known.available} addresses, {known.used} used"
+
+
+def _answer(
+    known: Figures, action: Action | None, reason: Reason, explanation: tuple[str, ...], *, blocked: bool = False
+) -> Plan:
+    urgency = watermark.urgency(known)
+    return Plan(action=action, reason=reason, explanation=explanation, figures=known, urgency=urgency, blocked=blocked)

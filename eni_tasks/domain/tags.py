@@ -1,0 +1,16 @@
+"""What "matches these tags" means, in one place: every required tag is there with that very value.
+
+An empty value has to be present and empty; it does not stand for "any".
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+def matches(required: Mapping[str, str], tags: Mapping[str, str]) -> bool:
+    """Tell whether all required tags are among `tags`; an empty requirement always matches."""
+    return required.items() <= tags.items()
