@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-def parse_interface(item: Mapping[str, Any]) -> Interface | None:
+def interface_from_item(item: Mapping[str, Any]) -> Interface | None:
     """Read one interface.
 
     Args:
