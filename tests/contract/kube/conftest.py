@@ -19,8 +19,11 @@ def kube(request: pytest.FixtureRequest) -> Iterator[KubeTarget]:
 
 
 @pytest.fixture
-def knobs(kube: KubeTarget) -> Iterator[Callable[..., None]]:
-    """Turns the sandbox's standing knobs for one test; the real server knows users and needs none."""
+def knobs(kube: KubeTarget, create: Any) -> Iterator[Callable[..., None]]:
+    """Turns the sandbox's standing knobs for one test; the real server knows users and needs none.
+
+    Asks for `create`, so that the knobs are back before the nodes are removed.
+    """
 
     def turn(**values: Any) -> None:
         if kube.admin:
@@ -50,7 +53,7 @@ def create(kube: KubeTarget) -> Iterator[Callable[..., dict[str, Any]]]:
 
     yield create_one
     for name in names:
-        kube.call("DELETE", f"{NODES}/{name}")
+        assert kube.call("DELETE", f"{NODES}/{name}")[0] in (200, 404)
 
 
 def manifest(name: str, spec: dict[str, Any] | None = None, **parts: Any) -> dict[str, Any]:
