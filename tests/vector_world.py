@@ -50,8 +50,7 @@ def cases(vectors: list[Vector]) -> list[Any]:
 
 def required(vector: Vector) -> dict[str, Any]:
     """Give what the vector asks of us: the mended outcome where the literal one is a fault."""
-    demand: dict[str, Any] = vector.get("expected_fixed", vector["expected"])
-    return demand
+    return dict(vector.get("expected_fixed") or vector["expected"])
 
 
 def snapshot(vector: Vector, memory: Memory | None = None) -> Snapshot:

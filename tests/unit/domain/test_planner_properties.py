@@ -1,0 +1,130 @@
+"""Whatever the world looks like: no step goes beyond a limit, and steps end at size or with a reason."""
+
+from __future__ import annotations
+
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
+from worlds import eni, planned, subnet, world
+
+from eni_tasks.domain import capacity
+from eni_tasks.domain.figures import cap
+from eni_tasks.model.network import Limits
+from eni_tasks.model.node import Memory
+from eni_tasks.model.plan import Assign, Reason
+
+SUBNETS = ("subnet-a", "subnet-b", "subnet-c")
+
+
+@st.composite
+def worlds(draw):
+    limits = Limits(
+        instance_type="any", max_interfaces=draw(st.integers(1, 6)), ipv4_per_interface=draw(st.integers(1, 12))
+    )
+    indexes = draw(st.sets(st.integers(1, 7), max_size=limits.max_interfaces - 1))
+    interfaces = [
+        eni(
+            index,
+            draw(st.integers(0, limits.ipv4_per_interface - 1)),
+            draw(st.sampled_from(SUBNETS)),
+            tags=draw(st.sampled_from(({}, {"no": "pods"}))),
+            attachment_status=draw(st.sampled_from(("attached", "attached", "attached", "detaching"))),
+            requester_managed=draw(st.sampled_from((False, False, False, True))),
+        )
+        for index in (0, *sorted(indexes))
+    ]
+    subnets = [subnet(name, draw(st.integers(0, 60))) for name in SUBNETS]
+    subnets = [msgspec.structs.replace(s, tags={"for": draw(st.sampled_from(("pods", "nodes")))}) for s in subnets]
+    return world(
+        *interfaces,
+        limits=limits,
+        subnets=tuple(subnets),
+        benched=frozenset(draw(st.sets(st.sampled_from(SUBNETS), max_size=2))),
+        reserved={name: draw(st.integers(0, 20)) for name in SUBNETS},
+        memory=Memory(learned_max_interfaces=draw(st.none() | st.integers(1, 6))),
+        used=draw(st.integers(0, 40)),
+        pre_allocate=draw(st.integers(-1, 20)),
+        min_allocate=draw(st.integers(0, 40)),
+        max_allocate=draw(st.integers(0, 40)),
+        max_above_watermark=draw(st.integers(0, 10)),
+        first_interface_index=draw(st.integers(0, 4)),
+        use_primary_address=draw(st.booleans()),
+        exclude_interface_tags=draw(st.sampled_from(({}, {"no": "pods"}))),
+        subnet_tags=draw(st.sampled_from(({}, {"for": "pods"}))),
+        node_subnet_id=draw(st.sampled_from(("", *SUBNETS))),
+    )
+
+
+def carry_out(snapshot, action):
+    """Do to the world what EC2 would."""
+    taken = action.count if isinstance(action, Assign) else action.secondary_count + 1
+    subnets = dict(snapshot.infrastructure.subnets)
+    there = subnets[action.subnet_id]
+    subnets[there.id] = msgspec.structs.replace(there, free=there.free - taken)
+    if isinstance(action, Assign):
+        interfaces = tuple(
+            grown(interface, action.count) if interface.id == action.interface_id else interface
+            for interface in snapshot.interfaces
+        )
+    else:
+        made = eni(action.device_index, action.secondary_count, action.subnet_id)
+        interfaces = (*snapshot.interfaces, made)
+    infrastructure = msgspec.structs.replace(snapshot.infrastructure, subnets=subnets)
+    return msgspec.structs.replace(snapshot, interfaces=interfaces, infrastructure=infrastructure)
+
+
+def grown(interface, count):
+    index, held = interface.device_index, len(interface.addresses)
+    added = tuple(f"10.{index}.1.{number}" for number in range(held, held + count))
+    return msgspec.structs.replace(interface, addresses=interface.addresses + added)
+
+
+def check_limits(before, action, after):
+    limits, learned = before.limits, before.memory.learned_max_interfaces
+    free = after.infrastructure.subnets[action.subnet_id].free
+    assert free >= before.reserved[action.subnet_id]
+    assert action.subnet_id not in before.benched
+    assert all(len(interface.addresses) < limits.ipv4_per_interface for interface in after.interfaces)
+    if isinstance(action, Assign):
+        assert action.count > 0
+    else:
+        assert len(after.interfaces) <= capacity.max_interfaces(limits, learned)
+        assert len({interface.device_index for interface in after.interfaces}) == len(after.interfaces)
+        assert action.device_index >= before.node.first_interface_index
+        assert action.secondary_count + before.node.use_primary_address > 0
+        assert action.security_groups
+    most = cap(before, limits)
+    assert most == 0 or planned(after).figures.available <= most
+
+
+@given(worlds())
+def test_steps_keep_all_limits_and_end(snapshot):
+    start = planned(snapshot).figures
+    for _ in range(2 * snapshot.limits.max_interfaces + len(SUBNETS)):
+        decided = planned(snapshot)
+        if decided.action is None:
+            break
+        after = carry_out(snapshot, decided.action)
+        check_limits(snapshot, decided.action, after)
+        assert planned(after).figures.needed < decided.figures.needed
+        snapshot = after
+    decided = planned(snapshot)
+    assert decided.action is None
+    assert decided.blocked == (decided.figures.needed > 0)
+    assert decided.reason != Reason.DEFICIT
+    assert decided == planned(snapshot)
+    # What was asked for is not given back right away.
+    if start.excess == 0 and not snapshot.node.use_primary_address:
+        assert decided.figures.excess == 0
+
+
+@given(worlds())
+def test_the_order_in_which_facts_arrive_does_not_matter(snapshot):
+    infrastructure = snapshot.infrastructure
+    subnets = dict(reversed(infrastructure.subnets.items()))
+    turned = msgspec.structs.replace(
+        snapshot,
+        interfaces=snapshot.interfaces[::-1],
+        infrastructure=msgspec.structs.replace(infrastructure, subnets=subnets),
+    )
+    assert planned(turned) == planned(snapshot)

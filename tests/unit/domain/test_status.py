@@ -1,0 +1,205 @@
+"""What we write: all that differs, nothing else, and only over what we have seen."""
+
+from __future__ import annotations
+
+import copy
+
+import msgspec
+import pytest
+from agent_accepts import agent_accepts
+from vector_world import POLICY
+from worlds import M5_LARGE, eni, subnet, world
+
+from eni_tasks.domain.cilium_node import parse_node
+from eni_tasks.domain.status import writes
+from eni_tasks.model.network import Infrastructure, Limits
+from eni_tasks.model.node import Memory
+from eni_tasks.sandbox.kube.patching import json_patch
+from eni_tasks.sandbox.kube.statuses import ApiError
+
+ETH0 = eni(0, 0)
+NANO = Limits(instance_type="t3.nano", max_interfaces=2, ipv4_per_interface=2)
+OLD = {"eni": {"instance-id": "i-1", "first-interface-index": 1}}
+NEW = {"instance-id": "i-1", "eni": {"first-interface-index": 1}, "ipam": {}}
+
+
+def an_object(spec=NEW, status=None, version="7"):
+    obj = {"metadata": {"name": "node-1", "uid": "uid-1", "resourceVersion": version}, "spec": copy.deepcopy(spec)}
+    return obj | ({"status": status} if status is not None else {})
+
+
+def of(obj, *interfaces, **more):
+    return msgspec.structs.replace(world(*interfaces, **more), node=parse_node(obj))
+
+
+def publish(obj, snapshot):
+    """Write as the publish service does: status, then the object, each its own version."""
+    obj = copy.deepcopy(obj)
+    status, _ = writes(obj, snapshot, POLICY)
+    json_patch(obj, status)
+    obj["metadata"]["resourceVersion"] += "1"
+    _, spec = writes(obj, snapshot, POLICY)
+    json_patch(obj, spec)
+    return obj
+
+
+@pytest.mark.parametrize(
+    "obj",
+    [
+        pytest.param(an_object(OLD), id="1.6, no status"),
+        pytest.param(an_object(NEW), id="later, no status"),
+        pytest.param(an_object(NEW, {"ipam": {}, "eni": {}}), id="later, empty status"),
+        pytest.param(an_object(NEW, {"ipam": None}), id="null parts"),
+    ],
+)
+def test_the_first_publication(obj):
+    snapshot = of(obj, ETH0, eni(1, 3))
+    shown = publish(obj, snapshot)
+    assert shown["status"]["ipam"]["used"] == {}
+    assert shown["status"]["eni"]["enis"].keys() == {"eni-0", "eni-1"}
+    assert shown["spec"]["ipam"]["pool"] == {f"10.1.1.{n}": {"resource": "eni-1"} for n in range(3)}
+    assert agent_accepts(shown["status"]["eni"]["enis"], shown["spec"]["ipam"]["pool"]) is None
+    assert writes(shown, snapshot, POLICY) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("spec", "limits", "place", "expected"),
+    [
+        pytest.param(NEW, M5_LARGE, "ipam", 8, id="later: spec.ipam"),
+        pytest.param(OLD, M5_LARGE, "eni", 8, id="1.6: spec.eni"),
+        pytest.param(NEW, NANO, "ipam", 1, id="no more than fits"),
+        pytest.param(NEW | {"ipam": {"pre-allocate": 0}}, M5_LARGE, "ipam", 8, id="0 is absent"),
+        pytest.param(NEW | {"ipam": {"pre-allocate": 3}}, M5_LARGE, "ipam", 3, id="somebody's own figure stays"),
+        pytest.param(NEW | {"eni": {"pre-allocate": 3}}, M5_LARGE, "ipam", None, id="so it does in the older place"),
+    ],
+)
+def test_pre_allocate_is_written_back_where_there_is_none(spec, limits, place, expected):
+    obj = an_object(spec)
+    shown = publish(obj, of(obj, ETH0, limits=limits))
+    assert shown["spec"][place].get("pre-allocate") == expected
+
+
+def test_only_what_differs_is_written():
+    obj = publish(an_object(), of(an_object(), ETH0, eni(1, 3)))
+    # EC2 promises no order; the fourth address is news, and the first interface is unchanged.
+    grown = eni(1, 4, addresses=("10.1.1.3", "10.1.1.1", "10.1.1.0", "10.1.1.2"))
+    status, spec = writes(obj, of(obj, ETH0, grown), POLICY)
+    assert [operation["path"] for operation in status] == ["/metadata/uid", "/status/eni/enis/eni-1"]
+    assert spec == [
+        {"op": "test", "path": "/metadata/uid", "value": "uid-1"},
+        {"op": "add", "path": "/spec/ipam/pool/10.1.1.3", "value": {"resource": "eni-1"}},
+    ]
+    shuffled = msgspec.structs.replace(grown, addresses=("10.1.1.2", "10.1.1.1", "10.1.1.0"))
+    assert writes(obj, of(obj, ETH0, shuffled), POLICY) == ([], [])
+
+
+def test_what_is_gone_is_removed_and_foreign_fields_stay():
+    obj = publish(an_object(), of(an_object(), ETH0, eni(1, 3), eni(2, 2)))
+    obj["status"]["ipam"]["used"] = {"10.1.1.0": {"owner": "default/pod"}}
+    obj["spec"]["health"] = {"ipv4": "10.0.0.9"}
+    shown = publish(obj, of(obj, ETH0, eni(1, 2)))
+    assert shown["status"]["eni"]["enis"].keys() == {"eni-0", "eni-1"}
+    assert shown["spec"]["ipam"]["pool"].keys() == {"10.1.1.0", "10.1.1.1"}
+    assert shown["status"]["ipam"]["used"] == {"10.1.1.0": {"owner": "default/pod"}}
+    assert shown["spec"]["health"] == {"ipv4": "10.0.0.9"}
+
+
+def test_the_agents_first_report_between_read_and_write_is_not_lost():
+    obj = an_object(NEW, {"eni": {}, "ipam": {}})
+    status, spec = writes(obj, of(obj, ETH0, eni(1, 3)), POLICY)
+    meanwhile = an_object(NEW, {"eni": {}, "ipam": {"used": {"10.1.1.0": {}}}}, version="8")
+    with pytest.raises(ApiError):
+        json_patch(meanwhile, status)
+    meanwhile["spec"]["ipam"]["pre-allocate"] = 2
+    with pytest.raises(ApiError):
+        json_patch(meanwhile, spec)
+    assert meanwhile["status"]["ipam"]["used"]
+    assert meanwhile["spec"]["ipam"]["pre-allocate"] == 2
+
+
+def test_another_object_under_the_same_name_is_not_touched():
+    obj = an_object()
+    status, _ = writes(obj, of(obj, ETH0), POLICY)
+    with pytest.raises(ApiError):
+        json_patch(obj | {"metadata": obj["metadata"] | {"uid": "uid-2"}}, status)
+
+
+@pytest.mark.parametrize(
+    "unknown",
+    [
+        pytest.param({"vpcs": {}}, id="VPC unknown (S-28)"),
+        pytest.param({"subnets": {}}, id="subnet unknown"),
+    ],
+)
+def test_an_interface_whose_network_is_unknown_is_held_back(unknown):
+    obj = an_object()
+    good = of(obj, ETH0, eni(1, 3))
+    blind = msgspec.structs.replace(good, infrastructure=msgspec.structs.replace(good.infrastructure, **unknown))
+    shown = publish(obj, blind)
+    assert "eni" not in shown["status"]
+    assert "pool" not in shown["spec"]["ipam"]
+
+
+def test_losing_the_infrastructure_takes_nothing_away_that_agents_have():
+    obj = publish(an_object(), of(an_object(), ETH0, eni(1, 3)))
+    blind = msgspec.structs.replace(of(obj, ETH0, eni(1, 5)), infrastructure=Infrastructure())
+    assert writes(obj, blind, POLICY) == ([], [])
+
+
+def test_a_held_back_interface_that_agents_would_refuse_is_taken_out():
+    obj = an_object(status={"eni": {"enis": {"eni-1": {"id": "eni-1", "vpc": {"id": "vpc-1"}}}}})
+    obj["spec"]["ipam"]["pool"] = {"10.1.1.0": {"resource": "eni-1"}}
+    blind = msgspec.structs.replace(of(obj, ETH0, eni(1, 3)), infrastructure=Infrastructure())
+    shown = publish(obj, blind)
+    assert (shown["status"]["eni"]["enis"], shown["spec"]["ipam"]["pool"]) == ({}, {})
+
+
+def test_excluded_interfaces_are_shown_but_not_pooled_and_leaving_ones_neither():
+    spec = NEW | {"eni": {"first-interface-index": 0, "exclude-interface-tags": {"no": "pods"}}}
+    obj = an_object(spec)
+    leaving = eni(2, 4, attachment_status="detaching")
+    shown = publish(obj, of(obj, eni(0, 2), eni(1, 3, tags={"no": "pods"}), leaving))
+    assert shown["status"]["eni"]["enis"].keys() == {"eni-0", "eni-1"}
+    assert shown["spec"]["ipam"]["pool"].keys() == {"10.0.1.0", "10.0.1.1"}
+
+
+def test_an_address_on_two_interfaces_is_pooled_once():
+    obj = an_object()
+    shown = publish(obj, of(obj, ETH0, eni(1, 2), eni(2, 0, addresses=("10.1.1.1", "10.2.1.0"))))
+    assert shown["spec"]["ipam"]["pool"]["10.1.1.1"] == {"resource": "eni-1"}
+    assert len(shown["spec"]["ipam"]["pool"]) == 3
+
+
+def test_trouble_comes_and_goes():
+    obj = publish(an_object(), of(an_object(), ETH0))
+    shown = publish(obj, of(obj, ETH0, memory=Memory(trouble="No subnet with room.")))
+    assert shown["status"]["ipam"]["operator-status"]["error"] == "No subnet with room."
+    assert publish(shown, of(shown, ETH0, memory=Memory(trouble="No subnet with room."))) == shown | {
+        "metadata": shown["metadata"] | {"resourceVersion": shown["metadata"]["resourceVersion"] + "1"}
+    }
+    shown = publish(shown, of(shown, ETH0))
+    assert "error" not in shown["status"]["ipam"]["operator-status"]
+
+
+@pytest.mark.parametrize(
+    ("change", "written"),
+    [
+        pytest.param({"interfaces": None}, ["/metadata/uid", "/status/ipam/operator-status/error"], id="not read"),
+        pytest.param({"interfaces": ()}, ["/metadata/uid", "/status/ipam/operator-status/error"], id="no interfaces"),
+        pytest.param({"limits": None}, ["/metadata/uid", "/status/ipam/operator-status/error"], id="limits unknown"),
+    ],
+)
+def test_unknown_facts_write_nothing_but_the_trouble(change, written):
+    obj = publish(an_object(), of(an_object(), ETH0, eni(1, 3), memory=Memory(trouble="x")))
+    snapshot = msgspec.structs.replace(of(obj, memory=Memory(trouble="y"), subnets=(subnet("subnet-a", 1),)), **change)
+    status, spec = writes(obj, snapshot, POLICY)
+    assert [operation["path"] for operation in status] == written
+    assert spec == []
+
+
+@pytest.mark.parametrize("change", [{"instance_id": ""}, {"deleting": True}, {"ignored": True}])
+def test_nodes_that_are_left_alone_are_not_written_at_all(change):
+    obj = publish(an_object(), of(an_object(), ETH0, eni(1, 3)))
+    snapshot = of(obj, ETH0, eni(1, 9), memory=Memory(trouble="x"))
+    node = msgspec.structs.replace(snapshot.node, **change)
+    assert writes(obj, msgspec.structs.replace(snapshot, node=node), POLICY) == ([], [])
