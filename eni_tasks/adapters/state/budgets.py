@@ -1,0 +1,68 @@
+"""The fence and the token buckets in front of EC2's mutations: `ports.state.Budgets` on Redis."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import redis
+
+from eni_tasks.adapters.state.base import DAY_MS, milliseconds, redis_ms
+from eni_tasks.adapters.state.connection import Scripts, translated
+from eni_tasks.adapters.state.keys import Keys
+from eni_tasks.model.network import InstanceId
+from eni_tasks.ports.state import Claim, Grant, Spent
+
+
+class RedisBudgets:
+    """Buckets shared by all workers.
+
+    Args:
+        client: the connection.
+        scripts: the operations.
+        keys: names of the deployment.
+        buckets: per action its size and refill per second; size 0, or no entry, means no budget.
+    """
+
+    def __init__(
+        self, client: redis.Redis, scripts: Scripts, keys: Keys, buckets: Mapping[str, tuple[float, float]]
+    ) -> None:
+        self._client = client
+        self._scripts = scripts
+        self._keys = keys
+        self._buckets = buckets
+
+    def spend(self, claim: Claim, action: str, instance_id: InstanceId, *, urgent: bool, busy_seconds: float) -> Spent:
+        """See `ports.state.Budgets.spend`."""
+        size, refill = self._buckets.get(action, (0.0, 0.0))
+        keys = [
+            self._keys.work(claim.kind, claim.name),
+            self._keys.pending(claim.kind),
+            self._keys.switches,
+            self._keys.breaker(action),
+            self._keys.budget(action),
+        ]
+        if instance_id:
+            keys.append(self._keys.facts(instance_id))
+        args = [claim.name, claim.token, size, refill, int(urgent), milliseconds(busy_seconds), DAY_MS]
+        grant, wait_ms, why = self._scripts.run("spend", keys, args)
+        return Spent(grant=Grant(grant.decode()), wait_seconds=wait_ms / 1000, why=why.decode())
+
+    def throttled(self, action: str) -> None:
+        """See `ports.state.Budgets.throttled`."""
+        self._scripts.run("throttled", [self._keys.budget(action)], [])
+
+    def open_breaker(self, action: str, why: str, seconds: float) -> None:
+        """See `ports.state.Budgets.open_breaker`."""
+        key = self._keys.breaker(action)
+        with translated():
+            until = redis_ms(self._client) + milliseconds(seconds)
+            pipe = self._client.pipeline(transaction=True)
+            pipe.hdel(key, "probe")
+            pipe.hset(key, mapping={"until": until, "why": why})
+            pipe.pexpire(key, milliseconds(seconds) + DAY_MS)
+            pipe.execute()
+
+    def close_breaker(self, action: str) -> None:
+        """See `ports.state.Budgets.close_breaker`."""
+        with translated():
+            self._client.delete(self._keys.breaker(action))

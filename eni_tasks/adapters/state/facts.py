@@ -1,0 +1,104 @@
+"""Facts: what is known of instances' interfaces, who may overwrite it, and what is to be read again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from eni_tasks.adapters.state.base import DAY_MS, Part, encode, milliseconds, seconds
+from eni_tasks.adapters.state.connection import translated
+from eni_tasks.model.network import InstanceId, Interface, NodeName
+from eni_tasks.ports.state import Claim, Facts
+
+FIELDS = ("interfaces", "described_at", "mutated_at", "version", "doubted_at", "in_air")
+_decode_interfaces = msgspec.json.Decoder(tuple[Interface, ...]).decode
+
+
+class InstanceFacts(Part):
+    """The instances' part of the store."""
+
+    def facts(self, instance_ids: Sequence[InstanceId]) -> dict[InstanceId, Facts]:
+        """See `ports.state.Store.facts`; all in one round trip."""
+        if not instance_ids:
+            return {}
+        with translated():
+            pipe = self._client.pipeline(transaction=False)
+            for instance_id in instance_ids:
+                pipe.hmget(self._keys.facts(instance_id), FIELDS)
+            answers = pipe.execute()
+        found = (decode_facts(i, values) for i, values in zip(instance_ids, answers, strict=True))
+        return {facts.instance_id: facts for facts in found if facts is not None}
+
+    def record(self, claim: Claim, instance_id: InstanceId, interfaces: Sequence[Interface]) -> bool:
+        """See `ports.state.Store.record`."""
+        return self._record(claim, instance_id, encode(interfaces), in_air=False)
+
+    def refused(self, claim: Claim, instance_id: InstanceId, *, doubt: bool) -> None:
+        """See `ports.state.Store.refused`."""
+        self._record(claim, instance_id, b"", in_air=doubt)
+
+    def _record(self, claim: Claim, instance_id: InstanceId, interfaces: bytes, *, in_air: bool) -> bool:
+        args = [claim.fence, interfaces, int(in_air), DAY_MS]
+        return bool(self._scripts.run("record", [self._keys.facts(instance_id)], args) == 1)
+
+    def merge(
+        self, instance_id: InstanceId, interfaces: Sequence[Interface], *, started_at: float, version: int, doubt: bool
+    ) -> bool:
+        """See `ports.state.Store.merge`."""
+        args = [encode(interfaces), milliseconds(started_at), version, int(doubt), self._settle_ms, DAY_MS]
+        return bool(self._scripts.run("merge", [self._keys.facts(instance_id)], args) == 1)
+
+    def drop_facts(self, instance_id: InstanceId) -> None:
+        """See `ports.state.Store.drop_facts`."""
+        with translated():
+            self._client.delete(self._keys.facts(instance_id))
+
+    def want_reads(self, names: Iterable[NodeName], *, delay_seconds: float = 0.0) -> None:
+        """See `ports.state.Store.want_reads`."""
+        wanted = list(names)
+        if wanted:
+            with translated():
+                due = self._now_ms() + milliseconds(delay_seconds)
+                self._client.zadd(self._keys.reads, dict.fromkeys(wanted, due))
+
+    def take_reads(self, limit: int, *, lease_seconds: float) -> dict[NodeName, str]:
+        """See `ports.state.Store.take_reads`."""
+        answer = self._scripts.run("take_reads", [self._keys.reads], [limit, milliseconds(lease_seconds)])
+        words = [word.decode() for word in answer]
+        return {NodeName(name): ticket for name, ticket in zip(words[::2], words[1::2], strict=True)}
+
+    def done_reads(self, taken: dict[NodeName, str]) -> None:
+        """See `ports.state.Store.done_reads`."""
+        if taken:
+            self._scripts.run("done_read", [self._keys.reads], [word for pair in taken.items() for word in pair])
+
+    def forget_read(self, name: NodeName) -> None:
+        """See `ports.state.Store.forget_read`."""
+        with translated():
+            self._client.zrem(self._keys.reads, name)
+
+    def due_reads(self) -> int:
+        """See `ports.state.Store.due_reads`."""
+        with translated():
+            return int(self._client.zcount(self._keys.reads, "-inf", self._now_ms()))
+
+    def _now_ms(self) -> int:
+        whole, micros = self._client.time()
+        return int(whole) * 1000 + int(micros) // 1000
+
+
+def decode_facts(instance_id: InstanceId, values: Sequence[bytes | None]) -> Facts | None:
+    """Read the fields of a facts hash; None where nothing was ever read well."""
+    interfaces, described_at, mutated_at, version, doubted_at, in_air = values
+    if interfaces is None:
+        return None
+    return Facts(
+        instance_id=instance_id,
+        interfaces=_decode_interfaces(interfaces),
+        described_at=seconds(described_at),
+        mutated_at=seconds(mutated_at),
+        version=int(version or 0),
+        doubted_at=seconds(doubted_at),
+        in_air=in_air is not None,
+    )

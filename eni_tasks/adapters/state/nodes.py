@@ -1,0 +1,60 @@
+"""Nodes: their trimmed objects, what runs learned about them, and their journals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal
+
+from eni_tasks.adapters.state.base import PORTION, Part, decode_object, encode
+from eni_tasks.adapters.state.connection import translated
+from eni_tasks.model.network import NodeName
+from eni_tasks.model.node import Memory
+from eni_tasks.ports.state import Claim
+
+SCAN_COUNT = 200
+
+
+class Nodes(Part):
+    """The nodes' part of the store."""
+
+    def put_nodes(self, objects: Sequence[Mapping[str, Any]]) -> list[dict[str, Any] | Literal[False] | None]:
+        """See `ports.state.Store.put_nodes`; one round trip per 200 objects."""
+        before: list[dict[str, Any] | Literal[False] | None] = []
+        for start in range(0, len(objects), PORTION):
+            args: list[str | bytes] = []
+            for obj in objects[start : start + PORTION]:
+                meta = obj["metadata"]
+                args += [meta["name"], meta["resourceVersion"], meta["uid"], encode(obj)]
+            answers = self._scripts.run("put_nodes", [self._keys.nodes, self._keys.versions], args)
+            before += [decode_object(a) if isinstance(a, bytes) else None if a else False for a in answers]
+        return before
+
+    def node(self, name: NodeName) -> dict[str, Any] | None:
+        """See `ports.state.Store.node`."""
+        with translated():
+            stored = self._client.hget(self._keys.nodes, name)
+        return decode_object(stored) if stored else None
+
+    def nodes(self) -> Iterable[dict[str, Any]]:
+        """See `ports.state.Store.nodes`; a node changed meanwhile is shown once, as it was or is."""
+        with translated():
+            seen: dict[bytes, bytes] = dict(self._client.hscan_iter(self._keys.nodes, count=SCAN_COUNT))
+        for stored in seen.values():
+            yield decode_object(stored)
+
+    def drop_node(self, name: NodeName, *, uid: str = "", resource_version: str = "") -> bool:
+        """See `ports.state.Store.drop_node`."""
+        keys = [self._keys.nodes, self._keys.versions, self._keys.memory, self._keys.journal]
+        return bool(self._scripts.run("drop_node", keys, [name, uid, resource_version]) == 1)
+
+    def put_memory(self, claim: Claim, memory: Memory) -> bool:
+        """See `ports.state.Store.put_memory`."""
+        return self._put_fenced(claim, self._keys.memory, encode(memory))
+
+    def put_journal(self, claim: Claim, entry: bytes | None) -> bool:
+        """See `ports.state.Store.put_journal`."""
+        return self._put_fenced(claim, self._keys.journal, entry or b"")
+
+    def _put_fenced(self, claim: Claim, key: str, value: bytes) -> bool:
+        keys = [self._keys.work(claim.kind, claim.name), key]
+        return bool(self._scripts.run("put_fenced", keys, [claim.name, claim.token, value]) == 1)

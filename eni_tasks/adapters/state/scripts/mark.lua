@@ -1,0 +1,50 @@
+-- Say that nodes have something to do; decide for which of them a message must be sent.
+--
+-- KEYS    1: pending, 2…: one work hash per mark
+-- ARGV    1: time after which a message is overdue (ms), 2: delay (ms), 3: "1" if the news ends a wait,
+--         then for each mark the node's name and its urgency (0 is the most urgent)
+-- Answer  the names to send
+--
+-- Why a script: two marks at once must not both send, and a mark must not slip in between a run's
+-- last look at the generation and its end.
+
+local clock = redis.call('TIME')
+local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+local overdue, delay, ends_wait = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3] == '1'
+
+local function ahead(time)
+  return time and tonumber(time) > now
+end
+
+local to_send = {}
+for i = 2, #KEYS do
+  local key, name, urgency = KEYS[i], ARGV[2 * i], tonumber(ARGV[2 * i + 1])
+  redis.call('HINCRBY', key, 'gen', 1)
+  local known, lease, sent, not_before, sends =
+    unpack(redis.call('HMGET', key, 'urgency', 'lease', 'sent', 'not_before', 'sends'))
+  if not known or urgency < tonumber(known) then
+    redis.call('HSET', key, 'urgency', urgency)
+  end
+  if ahead(lease) then
+    -- The holder's finish will see the new generation; a kick ends even a wait that it asks for.
+    if ends_wait then
+      redis.call('HSET', key, 'kick', 1)
+    end
+  elseif ahead(sent) or (ahead(not_before) and not ends_wait) then
+    -- Folded: what is on its way, or waits, will see this mark.
+  else
+    -- Idle, overdue, or held by a dead claim, which ends here: its token no longer matches.
+    redis.call('HDEL', key, 'token', 'fence', 'lease', 'seen', 'kick', 'sent', 'not_before')
+    if delay > 0 then
+      redis.call('HSET', key, 'not_before', now + delay)
+      redis.call('ZADD', KEYS[1], now + delay, name)
+    else
+      local count = (tonumber(sends) or 0) + 1
+      local deadline = now + overdue * math.min(16, 2 ^ (count - 1))
+      redis.call('HSET', key, 'sent', deadline, 'sends', count)
+      redis.call('ZADD', KEYS[1], deadline, name)
+      to_send[#to_send + 1] = name
+    end
+  end
+end
+return to_send

@@ -1,0 +1,26 @@
+-- Enter what a describe showed, if nothing newer is known.
+--
+-- KEYS    1: facts
+-- ARGV    1: interfaces (JSON), 2: when the read started (ms), 3: the version it was compared with,
+--         4: "1" if it missed something, 5: settle time of EC2's reads (ms), 6: lifetime (ms)
+-- Answer  1, or 0 if it must be read again
+--
+-- Why a script: a mutation may end between the comparison and the write, and reads overtake each other.
+
+local described_at, mutated_at, version = unpack(redis.call('HMGET', KEYS[1], 'described_at', 'mutated_at', 'version'))
+local started_at = tonumber(ARGV[2])
+if (tonumber(version) or 0) ~= tonumber(ARGV[3])
+  or started_at < (tonumber(described_at) or 0)
+  or (mutated_at and started_at < tonumber(mutated_at) + tonumber(ARGV[5])) then
+  return 0
+end
+redis.call('HINCRBY', KEYS[1], 'version', 1)
+if ARGV[4] == '1' then
+  -- The first doubt's time stays: a second read confirms only if it came well after the first.
+  redis.call('HSETNX', KEYS[1], 'doubted_at', ARGV[2])
+else
+  redis.call('HDEL', KEYS[1], 'doubted_at', 'in_air')
+  redis.call('HSET', KEYS[1], 'interfaces', ARGV[1], 'described_at', ARGV[2])
+end
+redis.call('PEXPIRE', KEYS[1], ARGV[6])
+return 1

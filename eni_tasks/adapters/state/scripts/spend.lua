@@ -1,0 +1,77 @@
+-- Let one mutation through, or say why not: fence, pause, breaker, budget, in this order.
+--
+-- KEYS    1: work hash, 2: pending, 3: switches, 4: breaker, 5: budget, 6: facts (absent if no instance
+--         changes)
+-- ARGV    1: node name, 2: token, 3: bucket size (0: no budget), 4: refill (per s), 5: "1" if urgent,
+--         6: time that the call may take (ms), 7: lifetime of facts (ms)
+-- Answer  {"ok" | "lost" | "wait" | "paused" | "broken", milliseconds to wait, why}
+--
+-- Why a script: a claim that ends, or a pause that begins, between the check and the token would let
+-- a mutation through that must not be; and a token is shared by all workers.
+
+local clock = redis.call('TIME')
+local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+local busy = tonumber(ARGV[6])
+
+local token, lease, fence = unpack(redis.call('HMGET', KEYS[1], 'token', 'lease', 'fence'))
+if token ~= ARGV[2] or tonumber(lease) <= now then
+  return { 'lost', 0, '' }
+end
+
+local pause = redis.call('HGET', KEYS[3], 'pause')
+if pause then
+  return { 'paused', 30000, pause }
+end
+
+local breaks_until, why, probe = unpack(redis.call('HMGET', KEYS[4], 'until', 'why', 'probe'))
+if breaks_until then
+  -- Open, or due and probed by somebody else: one call at a time finds out whether the trouble is over.
+  local free_at = math.max(tonumber(breaks_until), tonumber(probe) or 0)
+  if free_at > now then
+    return { 'broken', free_at - now, why }
+  end
+end
+
+local size, refill = tonumber(ARGV[3]), tonumber(ARGV[4]) / 1000
+local tokens, at, factor, halved_at, throttled_at =
+  unpack(redis.call('HMGET', KEYS[5], 'tokens', 'at', 'factor', 'halved_at', 'throttled_at'))
+-- Nobody asks again in the very second in which EC2 said "too many".
+local held_until = throttled_at and tonumber(throttled_at) + 1000 or 0
+if held_until > now then
+  return { 'wait', held_until - now, 'EC2 throttles' }
+end
+if size > 0 then
+  factor, halved_at, at = tonumber(factor) or 1, tonumber(halved_at) or 0, tonumber(at)
+  local growth = 0.05 / 1000
+  -- The share of the rate at a time, and its sum since the halving: it grows back steadily, up to 1.
+  local function share(time)
+    return math.min(1, factor + growth * math.max(0, time - halved_at))
+  end
+  local function sum(time)
+    local age, growing = math.max(0, time - halved_at), (1 - factor) / growth
+    return age - growing * (1 - factor) / 2 + (age < growing and growth * (growing - age) ^ 2 / 2 or 0)
+  end
+  tokens = at and math.min(size, tonumber(tokens) + refill * (sum(now) - sum(at))) or size
+  -- The last fifth is for nodes that are urgent.
+  local missing = 1 + (ARGV[5] == '1' and 0 or math.floor(size / 5)) - tokens
+  if missing > 0 then
+    local rate = refill * share(now)
+    return { 'wait', math.ceil(math.min(rate > 0 and missing / rate or 3600000, 3600000)), '' }
+  end
+  redis.call('HSET', KEYS[5], 'tokens', tokens - 1, 'at', now)
+  redis.call('EXPIRE', KEYS[5], 3600)
+end
+
+if breaks_until then
+  redis.call('HSET', KEYS[4], 'probe', now + busy)
+end
+-- The claim outlives the call, whatever happens to the thread that renews it.
+local ends = math.max(tonumber(lease), now + busy)
+redis.call('HSET', KEYS[1], 'lease', ends)
+redis.call('ZADD', KEYS[2], ends, ARGV[1])
+if KEYS[6] then
+  local mutated_at = tonumber(redis.call('HGET', KEYS[6], 'mutated_at')) or 0
+  redis.call('HSET', KEYS[6], 'in_air', 1, 'fence', fence, 'mutated_at', math.max(mutated_at, now + busy))
+  redis.call('PEXPIRE', KEYS[6], ARGV[7])
+end
+return { 'ok', 0, breaks_until and 'probe' or '' }

@@ -1,0 +1,104 @@
+"""Mark, claim, renew, finish, sweep: `ports.state.Work` on Redis."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Sequence
+
+import redis
+
+from eni_tasks.adapters.state.base import PORTION, milliseconds
+from eni_tasks.adapters.state.connection import Scripts, translated
+from eni_tasks.adapters.state.keys import Keys
+from eni_tasks.model.network import NodeName
+from eni_tasks.model.plan import Urgency
+from eni_tasks.ports.state import Claim, Finished, WorkKind
+
+
+class RedisWork:
+    """The work protocol.
+
+    Args:
+        client: the connection.
+        scripts: the operations.
+        keys: names of the deployment.
+        lease_seconds: how long a claim lives without renewal.
+        overdue_seconds: after this a message that nobody served is sent again.
+    """
+
+    def __init__(
+        self, client: redis.Redis, scripts: Scripts, keys: Keys, *, lease_seconds: float, overdue_seconds: float
+    ) -> None:
+        self._client = client
+        self._scripts = scripts
+        self._keys = keys
+        self._lease_ms = milliseconds(lease_seconds)
+        self._overdue_ms = milliseconds(overdue_seconds)
+
+    def mark(
+        self,
+        kind: WorkKind,
+        marks: Iterable[tuple[NodeName, Urgency]],
+        *,
+        delay_seconds: float = 0.0,
+        ends_wait: bool = False,
+    ) -> list[NodeName]:
+        """See `ports.state.Work.mark`; one round trip per 200 marks."""
+        wanted = list(marks)
+        head = [self._overdue_ms, milliseconds(delay_seconds), int(ends_wait)]
+        to_send: list[NodeName] = []
+        for start in range(0, len(wanted), PORTION):
+            portion = wanted[start : start + PORTION]
+            keys = [self._keys.pending(kind), *(self._keys.work(kind, name) for name, _ in portion)]
+            pairs = [word for name, urgency in portion for word in (name, int(urgency))]
+            answer = self._scripts.run("mark", keys, [*head, *pairs])
+            to_send += [NodeName(name.decode()) for name in answer]
+        return to_send
+
+    def claim(self, kind: WorkKind, name: NodeName) -> Claim | None:
+        """See `ports.state.Work.claim`."""
+        token = uuid.uuid4().hex
+        answer = self._scripts.run(
+            "claim",
+            [self._keys.work(kind, name), self._keys.pending(kind), self._keys.fence],
+            [name, token, self._lease_ms],
+        )
+        if answer is None:
+            return None
+        fence, generation = answer
+        return Claim(kind=kind, name=name, token=token, fence=fence, generation=generation)
+
+    def renew(self, claims: Sequence[Claim]) -> list[Claim]:
+        """See `ports.state.Work.renew`."""
+        if not claims:
+            return []
+        keys = [key for c in claims for key in (self._keys.work(c.kind, c.name), self._keys.pending(c.kind))]
+        pairs = [word for c in claims for word in (c.name, c.token)]
+        answer = self._scripts.run("renew", keys, [self._lease_ms, *pairs])
+        return [claim for claim, held in zip(claims, answer, strict=True) if not held]
+
+    def finish(self, claim: Claim, *, again_after_seconds: float | None = None) -> Finished:
+        """See `ports.state.Work.finish`."""
+        again_ms = -1 if again_after_seconds is None else max(0, milliseconds(again_after_seconds))
+        answer = self._scripts.run(
+            "finish",
+            [self._keys.work(claim.kind, claim.name), self._keys.pending(claim.kind)],
+            [claim.name, claim.token, again_ms, self._overdue_ms],
+        )
+        return Finished(answer.decode())
+
+    def sweep(self, kind: WorkKind, limit: int) -> list[NodeName]:
+        """See `ports.state.Work.sweep`."""
+        answer = self._scripts.run(
+            "sweep", [self._keys.pending(kind)], [self._keys.work(kind, ""), limit, self._overdue_ms]
+        )
+        return [NodeName(name.decode()) for name in answer]
+
+    def forget(self, name: NodeName) -> None:
+        """See `ports.state.Work.forget`."""
+        with translated():
+            pipe = self._client.pipeline(transaction=True)
+            for kind in WorkKind:
+                pipe.delete(self._keys.work(kind, name))
+                pipe.zrem(self._keys.pending(kind), name)
+            pipe.execute()
