@@ -86,11 +86,24 @@ class Ec2Error(EniTasksError):
         code: EC2's error code without a "Client." prefix, or the transport error's class name.
         message: EC2's text.
         reaction: what to do next.
+        throttled: the action's budget at EC2 is spent; everybody should slow down.
+        index_taken: an attach named a device index that something else holds; the next may be free.
     """
 
-    def __init__(self, action: str, code: str, message: str, reaction: Ec2Reaction) -> None:
+    def __init__(  # noqa: PLR0913 - one flat record of a refusal
+        self,
+        action: str,
+        code: str,
+        message: str,
+        reaction: Ec2Reaction,
+        *,
+        throttled: bool = False,
+        index_taken: bool = False,
+    ) -> None:
         super().__init__(f"{action}: {code}: {message}")
         self.action = action
         self.code = code
         self.message = message
         self.reaction = reaction
+        self.throttled = throttled
+        self.index_taken = index_taken

@@ -10,8 +10,9 @@ import difflib
 import os
 from collections.abc import Mapping
 from typing import Annotated, Literal
+from urllib.parse import urlsplit, urlunsplit
 
-from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
 from eni_tasks.errors import InvalidInput
@@ -52,7 +53,9 @@ class Settings(BaseSettings):
         default=SecretStr("redis://127.0.0.1:6379/0"),
         description="redis:// or rediss:// URL, with password and database if needed",
     )
-    pre_allocate: int = Field(default=8, ge=0, le=1000, description="Free addresses wanted where a node gives no number")
+    pre_allocate: int = Field(
+        default=8, ge=0, le=1000, description="Free addresses wanted where a node gives no number"
+    )
     resync_seconds: Seconds = Field(default=60, description="How often everything is read again from EC2")
     relist_seconds: Seconds = Field(default=300, description="How often all CiliumNodes are listed again")
     lease_seconds: Seconds = Field(default=30, description="How long a silent worker keeps its claim on a node")
@@ -63,7 +66,7 @@ class Settings(BaseSettings):
     ec2_timeout_seconds: Seconds = Field(default=20, description="Longest wait for one answer of EC2")
     kube_timeout_seconds: Seconds = Field(default=10, description="Longest wait for one answer of the API server")
     watch_timeout_seconds: Seconds = Field(
-        default=60, description="A watch that is silent for this long (bookmarks count) is opened anew"
+        default=90, description="A watch that is silent for this long (bookmarks count) is opened anew"
     )
     budgets: Annotated[dict[str, tuple[float, float]], NoDecode] = Field(
         default=AWS_BUDGETS,
@@ -72,10 +75,14 @@ class Settings(BaseSettings):
     )
     eni_tags: Tags = Field(default={}, description="Tags for new interfaces, besides the ownership tags")
     subnet_ids: Names = Field(default=(), description="Only these subnets may get new interfaces or addresses")
-    subnet_tags: Tags = Field(default={}, description="Only subnets with all these tags may get new interfaces or addresses")
+    subnet_tags: Tags = Field(
+        default={}, description="Only subnets with all these tags may get new interfaces or addresses"
+    )
     instance_tags: Tags = Field(default={}, description="Only instances with all these tags are served")
     log_format: Literal["json", "console"] = Field(default="json", description="How log lines are written")
-    log_level: Literal["debug", "info", "warning", "error"] = Field(default="info", description="Least severe level written")
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        default="info", description="Least severe level written"
+    )
 
     @field_validator("redis_url")
     @classmethod
@@ -112,6 +119,13 @@ class Settings(BaseSettings):
                 raise ValueError(f"{action}={bucket!r} is not size:refill, such as 50:5")
         return given
 
+    @model_validator(mode="after")
+    def _lease_outlives_a_call(self) -> Settings:
+        # Whoever takes over after a crash must find no call of the dead worker still under way.
+        if self.lease_seconds < self.ec2_timeout_seconds + 5:
+            raise ValueError(f"{PREFIX}LEASE_SECONDS must be at least {PREFIX}EC2_TIMEOUT_SECONDS + 5")
+        return self
+
     @classmethod
     def settings_customise_sources(
         cls,
@@ -125,6 +139,13 @@ class Settings(BaseSettings):
         del settings_cls, dotenv_settings, file_secret_settings
         return init_settings, env_settings
 
+    def masked(self) -> dict[str, object]:
+        """All settings by the name of their variable, the URL's password masked."""
+        shown: dict[str, object] = {}
+        for name, value in self:
+            shown[PREFIX + name.upper()] = _masked_url(value.get_secret_value()) if name == "redis_url" else value
+        return shown
+
     def policy(self) -> Policy:
         """The part that the planner sees, ownership tags included (they tell our leftovers from others')."""
         ours = {"io.cilium/cilium-managed": "true", "io.cilium/cluster-name": self.cluster}
@@ -135,6 +156,13 @@ class Settings(BaseSettings):
             subnet_ids_filter=self.subnet_ids,
             subnet_tags_filter=self.subnet_tags,
         )
+
+
+def _masked_url(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.password is None:
+        return url
+    return urlunsplit(parts._replace(netloc=f"{parts.username or ''}:****@{parts.netloc.rpartition('@')[2]}"))
 
 
 def _pairs(text: str) -> list[tuple[str, str]]:
@@ -157,7 +185,8 @@ def load(environment: Mapping[str, str] | None = None) -> Settings:
         InvalidInput: one line per mistake, unknown names (typos) included.
     """
     problems = []
-    names = {PREFIX + field.upper() for field in Settings.model_fields}
+    # Read by the command line itself: it concerns one process only.
+    names = {PREFIX + field.upper() for field in Settings.model_fields} | {f"{PREFIX}FLOWER_AUTH"}
     for name in sorted(os.environ if environment is None else environment):
         if name.startswith(PREFIX) and name not in names:
             near = difflib.get_close_matches(name, names, n=1)
@@ -165,7 +194,9 @@ def load(environment: Mapping[str, str] | None = None) -> Settings:
     try:
         settings = Settings()
     except ValidationError as error:
-        problems += [f"{PREFIX}{'.'.join(map(str, e['loc'])).upper()}: {e['msg']}" for e in error.errors()]
+        problems += [
+            f"{PREFIX}{str(e['loc'][0]).upper()}: {e['msg']}" if e["loc"] else e["msg"] for e in error.errors()
+        ]
     if problems:
         raise InvalidInput("The settings can't be used:\n" + "\n".join(f"  {line}" for line in problems))
     return settings

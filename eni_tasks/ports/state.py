@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from eni_tasks.model.network import Infrastructure, InstanceId, Interface, Limits, NodeName, SubnetId, Value
 from eni_tasks.model.node import Memory
@@ -107,7 +107,10 @@ class Grant(StrEnum):
 
 
 class Spent(Value, frozen=True):
-    """The answer of `spend`; `wait_seconds` says when to ask again for all but OK and LOST."""
+    """The answer of `spend`; `wait_seconds` says when to ask again for all but OK and LOST.
+
+    An OK with `why` "probe" goes through an open breaker: its success closes it.
+    """
 
     grant: Grant
     wait_seconds: float = 0.0
@@ -130,12 +133,21 @@ class Budgets(Protocol):
         """EC2 said RequestLimitExceeded: halve the shared rate of the action (at most once a second)."""
         ...
 
+    def open_breaker(self, action: str, why: str, seconds: float) -> None:
+        """Stop an action for everybody for a while; after it one caller at a time may probe."""
+        ...
+
+    def close_breaker(self, action: str) -> None:
+        """Let everybody through again: a probe succeeded."""
+        ...
+
 
 class Facts(Value, frozen=True):
     """What is known of one instance's interfaces.
 
     `mutated_at` is the time by which the last mutation has certainly ended; `version` changes with
-    every write; `doubted_at` is set while a read missed something that an earlier one had.
+    every write. `doubted_at` is set while a read missed something that an earlier one had; `in_air`
+    while a mutation was let through whose outcome isn't recorded. Either makes the facts unknown.
     """
 
     instance_id: InstanceId
@@ -144,6 +156,19 @@ class Facts(Value, frozen=True):
     mutated_at: float = 0.0
     version: int = 0
     doubted_at: float = 0.0
+    in_air: bool = False
+
+
+class World(Value, frozen=True):
+    """Everything about one node that needs no knowledge of its instance; `now` is Redis' time."""
+
+    obj: dict[str, Any] | None
+    memory: Memory
+    journal: bytes | None
+    infrastructure: Infrastructure | None
+    reserved: dict[str, int]
+    benched: frozenset[str]
+    now: float
 
 
 class Store(Protocol):
@@ -153,8 +178,16 @@ class Store(Protocol):
         """Redis' time in seconds."""
         ...
 
+    def gather(self, name: NodeName) -> World:
+        """Read one node's world in one round trip."""
+        ...
+
+    def details(self, instance_id: InstanceId, instance_type: str) -> tuple[Facts | None, Limits | None, bool]:
+        """Read an instance's facts and its type's limits in one round trip; the flag: EC2 was asked about the type."""
+        ...
+
     # -- nodes ---------------------------------------------------------------------------------
-    def put_nodes(self, objects: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any] | None | bool]:
+    def put_nodes(self, objects: Sequence[Mapping[str, Any]]) -> list[dict[str, Any] | Literal[False] | None]:
         """Store trimmed objects, each only if its resourceVersion is newer than the stored one's.
 
         Returns:
@@ -184,6 +217,10 @@ class Store(Protocol):
         """Enter what a mutation answered; False (and nothing changed) if a later claim wrote already."""
         ...
 
+    def refused(self, claim: Claim, instance_id: InstanceId, *, doubt: bool) -> None:
+        """Note that EC2 refused a mutation: nothing changed, unless with `doubt` our view is wrong."""
+        ...
+
     def merge(
         self, instance_id: InstanceId, interfaces: Sequence[Interface], *, started_at: float, version: int, doubt: bool
     ) -> bool:
@@ -199,12 +236,16 @@ class Store(Protocol):
         """Note nodes whose instance is to be read (again)."""
         ...
 
-    def take_reads(self, limit: int, *, lease_seconds: float) -> list[NodeName]:
-        """Take nodes whose read is due, for at most `lease_seconds`."""
+    def take_reads(self, limit: int, *, lease_seconds: float) -> dict[NodeName, str]:
+        """Take nodes whose read is due, for at most `lease_seconds`; each with a ticket for `done_reads`."""
         ...
 
-    def done_reads(self, names: Iterable[NodeName]) -> None:
+    def done_reads(self, taken: dict[NodeName, str]) -> None:
         """Strike out reads that were taken; one wanted again meanwhile stays."""
+        ...
+
+    def forget_read(self, name: NodeName) -> None:
+        """Strike out a node that is gone."""
         ...
 
     def due_reads(self) -> int:
@@ -232,16 +273,12 @@ class Store(Protocol):
         """Remember limits; a None is forgotten after `negative_ttl_seconds`."""
         ...
 
-    def subnet_ledger(self) -> tuple[dict[str, int], frozenset[str]]:
-        """Addresses held against each subnet's free count, and the subnets that are benched."""
-        ...
-
     def reserve(self, subnet_id: SubnetId, count: int, *, free: int, hold_seconds: float) -> str | None:
         """Reserve addresses if `free` minus what is held allows it; returns the reservation, else None."""
         ...
 
-    def settle(self, reservation: str, count: int) -> None:
-        """Replace a reservation by what was really taken (0: nothing)."""
+    def settle(self, reservation: str, count: int) -> str:
+        """Replace a reservation by what was really taken (0: nothing); returns the reservation as it stands now."""
         ...
 
     def bench(self, subnet_id: SubnetId, seconds: float) -> None:
@@ -249,16 +286,8 @@ class Store(Protocol):
         ...
 
     # -- per node ------------------------------------------------------------------------------
-    def memory(self, name: NodeName) -> Memory:
-        """What earlier runs learned (empty if nothing)."""
-        ...
-
-    def put_memory(self, claim: Claim, memory: Memory) -> None:
-        """Remember it, unless a later claim exists."""
-        ...
-
-    def journal(self, name: NodeName) -> bytes | None:
-        """The saga in flight, as it was written."""
+    def put_memory(self, claim: Claim, memory: Memory) -> bool:
+        """Remember what a run learned; False if the claim is no longer ours."""
         ...
 
     def put_journal(self, claim: Claim, entry: bytes | None) -> bool:

@@ -1,0 +1,152 @@
+"""Settings → adapters → services: the only place that names concrete classes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+
+from eni_tasks.adapters.ec2.adapter import BotoEc2
+from eni_tasks.adapters.ec2.client import ClientOptions
+from eni_tasks.adapters.kube.client import KubeClient
+from eni_tasks.adapters.kube.feed import KubeNodeFeed
+from eni_tasks.adapters.kube.nodes import KubeNodes
+from eni_tasks.adapters.state.budgets import RedisBudgets
+from eni_tasks.adapters.state.connection import Scripts, connect
+from eni_tasks.adapters.state.keys import Keys
+from eni_tasks.adapters.state.store import RedisStore
+from eni_tasks.adapters.state.work import RedisWork
+from eni_tasks.observability.logs import logger
+from eni_tasks.ports.messages import Messages
+from eni_tasks.services.assigning import Assigner
+from eni_tasks.services.creating import Creator
+from eni_tasks.services.dispatch import Dispatch
+from eni_tasks.services.intake import Intake
+from eni_tasks.services.keeper import Keeper
+from eni_tasks.services.maintain import Maintain
+from eni_tasks.services.mutating import Mutator
+from eni_tasks.services.publish import Publish
+from eni_tasks.services.reactions import Reactions
+from eni_tasks.services.reading import Reader
+from eni_tasks.services.refresh import Refresh
+from eni_tasks.services.review import Review
+from eni_tasks.services.ticking import Ticker
+from eni_tasks.settings import Settings
+
+CONNECTIONS = 64  # to Redis, EC2 and the API server each: more than any worker has threads
+
+
+class Services:
+    """The use cases of one process; each is built when it is first asked for.
+
+    A process that only publishes needs no EC2, one that only maintains no way to the API server.
+
+    Args:
+        settings: what the operator decided.
+        messages: how hints are sent (Celery's business).
+    """
+
+    def __init__(self, settings: Settings, messages: Messages) -> None:
+        self.settings = settings
+        self.policy = settings.policy()
+        client = connect(settings.redis_url.get_secret_value(), connections=CONNECTIONS)
+        scripts, keys = Scripts(client), Keys(settings.cluster)
+        self.store = RedisStore(client, scripts, keys, settle_seconds=settings.settle_seconds)
+        self.work = RedisWork(
+            client,
+            scripts,
+            keys,
+            lease_seconds=settings.lease_seconds,
+            overdue_seconds=settings.overdue_seconds,
+        )
+        self.budgets = RedisBudgets(client, scripts, keys, settings.budgets)
+        self.dispatch = Dispatch(self.work, messages)
+        self.keeper = Keeper(self.work, settings.lease_seconds)
+
+    @cached_property
+    def ec2(self) -> BotoEc2:
+        """EC2; its client is made at the first call, after any fork."""
+        options = ClientOptions(read_timeout_seconds=self.settings.ec2_timeout_seconds, connections=CONNECTIONS)
+        return BotoEc2(options=options, observe=_observe, warn=_warn)
+
+    @cached_property
+    def kube(self) -> KubeClient:
+        """The way to the API server.
+
+        Raises:
+            InvalidInput: there is no usable configuration.
+        """
+        return KubeClient(self.settings.kube_timeout_seconds, CONNECTIONS)
+
+    @cached_property
+    def intake(self) -> Intake:
+        """Taking in what the watcher sees."""
+        return Intake(self.store, self.work, self.dispatch, self.policy)
+
+    @cached_property
+    def node_feed(self) -> KubeNodeFeed:
+        """What the watcher follows."""
+        return KubeNodeFeed(self.kube, self.settings.watch_timeout_seconds)
+
+    @cached_property
+    def maintain(self) -> Maintain:
+        """Bringing a node's pool to size."""
+        mutator = Mutator(self.budgets, timeout_seconds=self.settings.ec2_timeout_seconds)
+        reactions = Reactions(
+            self.store, settle_seconds=self.settings.settle_seconds, busy_seconds=mutator.busy_seconds
+        )
+        return Maintain(
+            self.store,
+            self.work,
+            self.dispatch,
+            self.keeper,
+            Assigner(self.store, self.ec2, mutator, reactions),
+            Creator(self.store, self.ec2, mutator, reactions),
+            self.policy,
+        )
+
+    @cached_property
+    def publish(self) -> Publish:
+        """Writing a node's object."""
+        return Publish(self.store, self.work, self.dispatch, self.keeper, KubeNodes(self.kube), self.policy)
+
+    @cached_property
+    def refresh(self) -> Refresh:
+        """Reading facts from EC2."""
+        reader = Reader(
+            self.store,
+            self.ec2,
+            instance_tags=self.settings.instance_tags,
+            settle_seconds=self.settings.settle_seconds,
+        )
+        review = Review(self.store, self.dispatch, self.policy)
+        return Refresh(
+            self.store,
+            self.work,
+            self.dispatch,
+            self.keeper,
+            reader,
+            review,
+            self.policy,
+            self.settings.settle_seconds,
+        )
+
+    def ticker(self, on_new_epoch: Callable[[], None]) -> Ticker:
+        """What the watcher does once a second.
+
+        Args:
+            on_new_epoch: called when Redis turns out to have been emptied.
+        """
+        return Ticker(self.store, self.dispatch, resync_seconds=self.settings.resync_seconds, on_new_epoch=on_new_epoch)
+
+
+def broker_prefix(settings: Settings) -> str:
+    """The prefix of Celery's own keys: deployments share a Redis without meeting."""
+    return Keys(settings.cluster).broker
+
+
+def _observe(action: str, code: str, seconds: float) -> None:
+    logger().debug("ec2_called", action=action, code=code, seconds=round(seconds, 4))
+
+
+def _warn(sentence: str) -> None:
+    logger().warning("ec2_item_left_out", reason=sentence)

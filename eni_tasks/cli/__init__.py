@@ -1,0 +1,71 @@
+"""The command line: `eni-tasks …`. Exit codes: 0 fine, 1 found trouble, 2 wrong use."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from eni_tasks.cli import nodes, processes
+from eni_tasks.cli.output import JsonFlag, fail, print_json, print_table, told
+from eni_tasks.settings import load
+from eni_tasks.tasks.registry import QUEUES
+
+main = typer.Typer(
+    name="eni-tasks",
+    help=__doc__,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+main.command()(nodes.status)
+main.command()(nodes.plan)
+main.command()(nodes.maintain)
+main.command()(nodes.publish)
+main.command()(nodes.resync)
+
+
+@main.command()
+def watcher() -> None:
+    """Run a watcher: sees changes of CiliumNodes, and ticks. Any number may run."""
+    with told():
+        processes.run_watcher()
+
+
+@main.command()
+def worker(
+    queue: Annotated[list[str], typer.Option("--queue", "-q", help=f"One of {', '.join(QUEUES)}; may be repeated.")],
+    threads: Annotated[int, typer.Option(min=1, max=64, help="Tasks at once.")] = processes.THREADS,
+) -> None:
+    """Run a worker for one or more queues."""
+    if unknown := sorted(set(queue) - set(QUEUES)):
+        fail(f"No such queue: {', '.join(unknown)}; there are {', '.join(QUEUES)}.", 2)
+    with told():
+        processes.run_worker(queue, threads=threads)
+
+
+@main.command()
+def flower(
+    address: Annotated[str, typer.Option(help="Where it listens.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535)] = 5555,
+    auth: Annotated[str, typer.Option(envvar="ENI_TASKS_FLOWER_AUTH", help="user:password for everybody.")] = "",
+    *,
+    no_auth: Annotated[bool, typer.Option("--no-auth", help="Let everybody in who reaches the address.")] = False,
+) -> None:
+    """Run Flower, the window on workers and tasks. Needs --auth, or --no-auth to go without."""
+    if not auth and not no_auth:
+        fail("Flower shows and steers everything: give --auth user:password, or say --no-auth.", 2)
+    with told():
+        processes.run_flower(address=address, port=port, auth=auth, open_to_all=no_auth)
+
+
+@main.command()
+def settings(*, json: JsonFlag = False) -> None:
+    """Print the effective settings, secrets masked."""
+    with told():
+        shown = load().masked()
+        if json:
+            print_json(shown)
+        else:
+            print_table(("setting", "value"), list(shown.items()))

@@ -1,0 +1,168 @@
+"""Creating an interface: a saga whose every step is in the journal before and after it is taken.
+
+intent → created → attached → struck out. Whoever claims the node next resumes at the step that was
+reached. Before attach the way back is delete; once attached the interface is used, and only its
+marking (delete on termination) is tried again.
+"""
+
+from __future__ import annotations
+
+import uuid
+
+import msgspec
+
+from eni_tasks.errors import Ec2Error, Ec2Reaction, LeaseLost
+from eni_tasks.model.network import InstanceId, Interface
+from eni_tasks.model.plan import CreateInterface
+from eni_tasks.ports.ec2 import Ec2
+from eni_tasks.ports.state import Claim, Store
+from eni_tasks.services.attaching import Attacher
+from eni_tasks.services.gather import Gathered
+from eni_tasks.services.mutating import Mutator, Postponed
+from eni_tasks.services.reactions import Reactions
+from eni_tasks.services.saga import Journal, Saga, SagaStep, decode
+from eni_tasks.services.step import Step
+
+# After these answers to a repeated create the interface certainly does not exist.
+_NOT_CREATED = frozenset({Ec2Reaction.SUBNET_FULL, Ec2Reaction.STALE_VIEW, Ec2Reaction.OUR_FAULT})
+
+
+class Creator:
+    """Carries out `CreateInterface`, and resumes what another worker left."""
+
+    def __init__(self, store: Store, ec2: Ec2, mutator: Mutator, reactions: Reactions) -> None:
+        self._store = store
+        self._ec2 = ec2
+        self._mutator = mutator
+        self._reactions = reactions
+        self._journal = Journal(store)
+        self._attacher = Attacher(store, ec2, mutator, reactions, self._journal)
+
+    def begin(self, claim: Claim, gathered: Gathered, action: CreateInterface, *, urgent: bool) -> Step:
+        """Create, attach and mark a new interface.
+
+        Args:
+            claim: the right to change the node.
+            gathered: what the plan was made from.
+            action: the plan's action.
+            urgent: whether it may spend the last tokens of the budgets.
+
+        Returns:
+            What came of it; refusals included.
+
+        Raises:
+            LeaseLost, Postponed: the journal says how far it came.
+        """
+        free = gathered.snapshot.infrastructure.subnets[action.subnet_id].free
+        reservation = self._store.reserve(
+            action.subnet_id, action.secondary_count + 1, free=free, hold_seconds=self._mutator.busy_seconds * 3
+        )
+        if reservation is None:
+            return Step(did=f"others took the addresses of {action.subnet_id} first")
+        saga = Saga(
+            step=SagaStep.INTENT,
+            token=uuid.uuid4().hex,
+            request=action,
+            reservation=reservation,
+            begun_at=gathered.now,
+            device_index=action.device_index,
+        )
+        self._journal.write(claim, saga)
+        return self._go(claim, gathered, saga, urgent=urgent, resumed=False)
+
+    def resume(self, claim: Claim, gathered: Gathered, entry: bytes, *, urgent: bool) -> Step:
+        """Go on with what the journal says, whoever began it.
+
+        Raises:
+            InvalidInput: the entry can't be read.
+            LeaseLost, Postponed: as in `begin`.
+        """
+        return self._go(claim, gathered, decode(entry), urgent=urgent, resumed=True)
+
+    def _go(self, claim: Claim, gathered: Gathered, saga: Saga, *, urgent: bool, resumed: bool) -> Step:
+        """Take the steps that are left, one after the other."""
+        reached: Saga | Step = saga
+        if saga.step is SagaStep.INTENT:
+            reached = self._create(claim, gathered, saga, urgent=urgent, resumed=resumed)
+        elif saga.step is SagaStep.CREATED:
+            reached = self._attacher.look(claim, gathered, saga)
+        elif saga.step is SagaStep.ATTACHED:
+            self._attacher.enter(claim, gathered, saga)
+        if isinstance(reached, Saga) and reached.step is SagaStep.CREATED:
+            reached = self._attacher.attach(claim, gathered, reached, urgent=urgent)
+        if isinstance(reached, Step):
+            return reached
+        if reached.step is SagaStep.UNDO:
+            return self._attacher.delete(claim, reached)
+        return self._mark(claim, reached, urgent=urgent)
+
+    def _create(self, claim: Claim, gathered: Gathered, saga: Saga, *, urgent: bool, resumed: bool) -> Saga | Step:
+        request = saga.request
+        try:
+            interface = self._mutator.call(
+                claim,
+                "CreateNetworkInterface",
+                lambda: self._ec2.create_interface(
+                    subnet_id=request.subnet_id,
+                    secondary_count=request.secondary_count,
+                    security_groups=request.security_groups,
+                    description=request.description,
+                    tags=request.tags,
+                    client_token=saga.token,
+                ),
+                urgent=urgent,
+            )
+        except Postponed:
+            if not resumed:
+                self._drop(claim, saga)
+            raise
+        except Ec2Error as error:
+            unclear = error.reaction is Ec2Reaction.AMBIGUOUS or (resumed and error.reaction not in _NOT_CREATED)
+            if unclear:
+                # The journal stays: the same token will tell whether it exists.
+                return Step(stop=True, failed=True, trouble=str(error))
+            self._drop(claim, saga)
+            return self._reactions.to(error, claim, gathered.snapshot, request.subnet_id)
+        mine = gathered.snapshot.node.instance_id == request.instance_id
+        step = SagaStep.CREATED if mine else SagaStep.UNDO
+        made = msgspec.structs.replace(
+            saga,
+            step=step,
+            interface=interface,
+            reservation=self._store.settle(saga.reservation, len(interface.addresses) + 1),
+            why="" if mine else "the instance was replaced",
+        )
+        self._journal.write(claim, made)
+        return made
+
+    def _mark(self, claim: Claim, saga: Saga, *, urgent: bool) -> Step:
+        interface = saga.made
+        did = (
+            f"created {interface.id} in {interface.subnet_id} with {len(interface.addresses)} addresses, "
+            f"attached at device {interface.device_index}"
+        )
+        if saga.request.delete_on_termination:
+            try:
+                self._mutator.call(
+                    claim,
+                    "ModifyNetworkInterfaceAttribute",
+                    lambda: self._ec2.set_delete_on_termination(interface.id, interface.attachment_id),
+                    urgent=urgent,
+                )
+            except Ec2Error as error:
+                return Step(did=did, changed=True, stop=True, failed=True, trouble=str(error))
+        self._journal.strike_out(claim)
+        self._store.event(
+            "CreateNetworkInterface",
+            {
+                "node": claim.name,
+                "interface": interface.id,
+                "subnet": interface.subnet_id,
+                "count": len(interface.addresses),
+            },
+        )
+        return Step(did=did, changed=True)
+
+    def _drop(self, claim: Claim, saga: Saga) -> None:
+        self._journal.strike_out(claim)
+        self._store.settle(saga.reservation, 0)

@@ -1,0 +1,77 @@
+"""Marking work and sending the hint that belongs to it: the two always go together.
+
+A hint that cannot be sent is no loss: the mark stays, and `sweep` sends it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from eni_tasks.errors import StateUnavailable
+from eni_tasks.model.network import NodeName
+from eni_tasks.model.plan import Urgency
+from eni_tasks.observability.logs import logger
+from eni_tasks.ports.messages import Messages
+from eni_tasks.ports.state import Claim, Finished, Work, WorkKind
+
+INVENTORY = NodeName("inventory")
+INSTANCES = NodeName("instances")
+
+
+class Dispatch:
+    """Marks in Redis, hints through the broker."""
+
+    def __init__(self, work: Work, messages: Messages) -> None:
+        self._work = work
+        self._messages = messages
+
+    def mark(
+        self,
+        kind: WorkKind,
+        marks: Iterable[tuple[NodeName, Urgency]],
+        *,
+        delay_seconds: float = 0.0,
+        ends_wait: bool = False,
+    ) -> int:
+        """Mark nodes, and send a message for each that nothing waited for yet.
+
+        Args:
+            kind: which work.
+            marks: names with their urgency, in the order in which they shall be served.
+            delay_seconds: not before now plus this.
+            ends_wait: whether the news ends a back-off.
+
+        Returns:
+            The number of messages sent.
+        """
+        return self.send(kind, self._work.mark(kind, marks, delay_seconds=delay_seconds, ends_wait=ends_wait))
+
+    def refresh_inventory(self) -> None:
+        """Ask for a read of everything."""
+        self.mark(WorkKind.REFRESH, [(INVENTORY, Urgency.DEFICIT)], ends_wait=True)
+
+    def refresh_instances(self, *, delay_seconds: float = 0.0) -> None:
+        """Ask for a read of the instances that were noted with `Store.want_reads`."""
+        self.mark(WorkKind.REFRESH, [(INSTANCES, Urgency.DEFICIT)], delay_seconds=delay_seconds)
+
+    def finish(self, claim: Claim, *, again_after_seconds: float | None = None) -> Finished:
+        """Give a claim back, and send a message if more work came meanwhile."""
+        finished = self._work.finish(claim, again_after_seconds=again_after_seconds)
+        if finished is Finished.SEND:
+            self.send(claim.kind, [claim.name])
+        return finished
+
+    def sweep(self, limit: int) -> int:
+        """Send again, at most `limit` per kind, what was overdue; returns how many."""
+        return sum(self.send(kind, self._work.sweep(kind, limit)) for kind in WorkKind)
+
+    def send(self, kind: WorkKind, names: Iterable[NodeName]) -> int:
+        """Send one hint per name; returns how many were sent."""
+        sent = 0
+        try:
+            for name in names:
+                self._messages.send(kind, name)
+                sent += 1
+        except StateUnavailable as error:
+            logger().warning("hints_not_sent", kind=kind, sent=sent, error=str(error))
+        return sent

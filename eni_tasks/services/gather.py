@@ -1,0 +1,94 @@
+"""Gathering everything a decision may look at, once, into a frozen snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from eni_tasks.domain.cilium_node import parse_node
+from eni_tasks.errors import NodeGone
+from eni_tasks.model.network import Infrastructure, Limits, NodeName, Value
+from eni_tasks.model.node import Memory, Node, Snapshot
+from eni_tasks.ports.state import Facts, Store
+
+
+class Gathered(Value, frozen=True):
+    """A snapshot, the object it was read from, the facts behind it and the saga in flight.
+
+    `now` is Redis' time of the gathering; `limits_asked` tells an unknown type from one that nobody
+    has asked EC2 about yet.
+    """
+
+    snapshot: Snapshot
+    now: float
+    limits_asked: bool
+    obj: dict[str, Any]
+    facts: Facts | None
+    journal: bytes | None
+
+
+def gather(store: Store, name: NodeName) -> Gathered:
+    """Read one node's world from the shared state, in two round trips.
+
+    Args:
+        store: the shared state.
+        name: the node.
+
+    Returns:
+        The snapshot; what is unknown in it is None, never zero.
+
+    Raises:
+        NodeGone: no such node is stored.
+        InvalidInput: its object can't be understood.
+        StateUnavailable: Redis did not answer.
+    """
+    world = store.gather(name)
+    if world.obj is None:
+        raise NodeGone(f"node {name}: no CiliumNode of that name is known; is the watcher running?")
+    node = parse_node(world.obj)
+    facts, limits, asked = store.details(node.instance_id, node.instance_type)
+    snapshot = snapshot_of(
+        node,
+        facts,
+        limits,
+        world.infrastructure or Infrastructure(),
+        world.memory,
+        reserved=world.reserved,
+        benched=world.benched,
+    )
+    return Gathered(
+        snapshot=snapshot,
+        now=world.now,
+        limits_asked=asked,
+        obj=world.obj,
+        facts=facts,
+        journal=world.journal,
+    )
+
+
+def snapshot_of(  # noqa: PLR0913 - one value per part of the world
+    node: Node,
+    facts: Facts | None,
+    limits: Limits | None,
+    infrastructure: Infrastructure,
+    memory: Memory,
+    *,
+    reserved: Mapping[str, int],
+    benched: frozenset[str],
+) -> Snapshot:
+    """Put a snapshot together; facts in doubt count as unknown, memory of another machine as none.
+
+    Returns:
+        What the planner may look at.
+    """
+    same = (memory.uid, memory.instance_id) == (node.uid, node.instance_id)
+    known = facts is not None and not facts.doubted_at and not facts.in_air
+    return Snapshot(
+        node=node,
+        interfaces=facts.interfaces if facts is not None and known else None,
+        limits=limits,
+        infrastructure=infrastructure,
+        reserved=dict(reserved),
+        benched=benched,
+        memory=memory if same else Memory(uid=node.uid, instance_id=node.instance_id),
+    )

@@ -1,0 +1,111 @@
+"""A CiliumNode appeared, changed or went: store it, and mark the node if there is something to do.
+
+The decision is made from the object alone, so that the cost of a change doesn't grow with the
+fleet; what the object can't tell (limits, EC2's view) the run finds out. Reading EC2 for new
+instances is only noted here: the ticker collects a second's worth into one call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from eni_tasks.domain import watermark
+from eni_tasks.domain.cilium_node import parse_node
+from eni_tasks.domain.glance import figures_at_a_glance
+from eni_tasks.errors import InvalidInput
+from eni_tasks.model.network import NodeName
+from eni_tasks.model.node import Node, Policy
+from eni_tasks.model.plan import Urgency
+from eni_tasks.observability.logs import logger
+from eni_tasks.ports.state import Store, Work, WorkKind
+from eni_tasks.services.dispatch import Dispatch
+
+
+class Intake:
+    """Takes what the watcher sees."""
+
+    def __init__(self, store: Store, work: Work, dispatch: Dispatch, policy: Policy) -> None:
+        self._store = store
+        self._work = work
+        self._dispatch = dispatch
+        self._policy = policy
+
+    def changed(self, objects: Sequence[Mapping[str, Any]]) -> None:
+        """Take objects as they are now (a page of a list, or one event), in any order of arrival.
+
+        Args:
+            objects: trimmed CiliumNodes; one that is not newer than what is stored is passed over,
+                one that cannot be understood is told in the log and affects nobody else.
+        """
+        reads: list[NodeName] = []
+        marks: list[tuple[NodeName, Urgency]] = []
+        rewrites: list[tuple[NodeName, Urgency]] = []
+        for obj, before in zip(objects, self._store.put_nodes(objects), strict=True):
+            if before is False or (node := self._parsed(obj)) is None or node.ignored:
+                continue
+            old = self._parsed(before) if isinstance(before, Mapping) else None
+            if old is None or (old.uid, old.instance_id) != (node.uid, node.instance_id):
+                self._replaced(old, node)
+                reads.append(node.name)
+            elif (wanted := _without_our_part(node)) != (had := _without_our_part(old)):
+                figures = figures_at_a_glance(node, self._policy.pre_allocate_default)
+                if figures.needed > 0:
+                    marks.append((node.name, watermark.urgency(figures)))
+                if msgspec.structs.replace(wanted, used=had.used) != had:
+                    rewrites.append((node.name, Urgency.DEFICIT))
+        if reads:
+            self._store.want_reads(reads)
+        if marks:
+            self._dispatch.mark(WorkKind.MAINTAIN, sorted(marks, key=lambda mark: mark[1]), ends_wait=True)
+        if rewrites:
+            self._dispatch.mark(WorkKind.PUBLISH, rewrites, ends_wait=True)
+
+    def gone(self, name: NodeName, uid: str) -> None:
+        """Take a deletion: the node's work, memory and facts go with it, unless it is another object by now."""
+        stored = self._store.node(name)
+        if self._store.drop_node(name, uid=uid):
+            self._forget(name, stored)
+
+    def listed(self, names: Collection[str], resource_version: str) -> None:
+        """Take the end of a complete list: stored nodes that it lacks were deleted while nobody watched.
+
+        Args:
+            names: all nodes of the list.
+            resource_version: the list's version; a node stored at a later version is newer than the list.
+        """
+        for stored in list(self._store.nodes()):
+            name = NodeName(stored["metadata"]["name"])
+            if name not in names and self._store.drop_node(name, resource_version=resource_version):
+                self._forget(name, stored)
+
+    def _forget(self, name: NodeName, stored: Mapping[str, Any] | None) -> None:
+        self._work.forget(name)
+        self._store.forget_read(name)
+        node = self._parsed(stored) if stored else None
+        if node and node.instance_id:
+            self._store.drop_facts(node.instance_id)
+        logger().info("node_gone", node=name)
+
+    def _replaced(self, old: Node | None, node: Node) -> None:
+        """Another machine under the same name starts from nothing."""
+        if old is not None and old.instance_id != node.instance_id:
+            self._work.forget(node.name)
+            if old.instance_id:
+                self._store.drop_facts(old.instance_id)
+        logger().info("node_new", node=node.name, instance=node.instance_id)
+
+    def _parsed(self, obj: Mapping[str, Any]) -> Node | None:
+        try:
+            return parse_node(obj)
+        except InvalidInput as error:
+            name = obj.get("metadata", {}).get("name")
+            logger().warning("node_not_understood", node=name, error=str(error))
+            return None
+
+
+def _without_our_part(node: Node) -> Node:
+    """The node without what we write ourselves: our own write must not count as a sign of life (S-26)."""
+    return msgspec.structs.replace(node, resource_version="", pool={}, release_ips={})

@@ -1,0 +1,167 @@
+"""One run for one node: claim → gather → plan → act → record, until there is nothing left to do.
+
+A run ends when the plan has no action, after MAX_ACTIONS, or when something refuses. Whatever
+happens, the claim is given back: there is no way out that leaves a node waiting for ever.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from typing import Any
+
+import msgspec
+import structlog
+
+from eni_tasks.domain.planner import plan
+from eni_tasks.errors import Ec2Error, InvalidInput, LeaseLost, NodeGone
+from eni_tasks.model.network import NodeName
+from eni_tasks.model.node import Policy
+from eni_tasks.model.plan import Assign, Plan, Reason, Urgency
+from eni_tasks.observability.logs import logger
+from eni_tasks.ports.state import Claim, Finished, Store, Work, WorkKind
+from eni_tasks.services.assigning import Assigner
+from eni_tasks.services.creating import Creator
+from eni_tasks.services.dispatch import Dispatch
+from eni_tasks.services.gather import Gathered, gather
+from eni_tasks.services.keeper import Keeper
+from eni_tasks.services.mutating import Postponed
+from eni_tasks.services.step import Step
+
+MAX_ACTIONS = 8
+DEADLINE_SECONDS = 90.0
+BACK_OFF_BASE_SECONDS = 1.0
+BACK_OFF_MOST_SECONDS = 300.0
+QUIET_SECONDS = 600.0  # after this long without failure the back-off begins anew
+
+
+class Maintain:
+    """Brings one node's pool to size."""
+
+    def __init__(  # noqa: PLR0913 - the joint hands in every part once
+        self,
+        store: Store,
+        work: Work,
+        dispatch: Dispatch,
+        keeper: Keeper,
+        assigner: Assigner,
+        creator: Creator,
+        policy: Policy,
+    ) -> None:
+        self._store = store
+        self._work = work
+        self._dispatch = dispatch
+        self._keeper = keeper
+        self._assigner = assigner
+        self._creator = creator
+        self._policy = policy
+
+    def run(self, name: NodeName) -> dict[str, Any]:
+        """Do what the node needs now.
+
+        Args:
+            name: the node.
+
+        Returns:
+            A short report for people: what was done, and why no more.
+
+        Raises:
+            StateUnavailable: Redis did not answer; the lease runs out and the node is swept.
+        """
+        claim = self._work.claim(WorkKind.MAINTAIN, name)
+        if claim is None:
+            return {"node": name, "skipped": "another worker holds this node; its run will see the news"}
+        with structlog.contextvars.bound_contextvars(node=name), self._keeper.hold(claim):
+            report: dict[str, Any] = {"node": name}
+            again: float | None = None
+            try:
+                again = self._steps(claim, report)
+            except NodeGone as error:
+                self._work.forget(name)
+                report["skipped"] = str(error)
+            except InvalidInput as error:
+                # Only the object itself can mend this; its next change is news.
+                logger().warning("node_not_understood", error=str(error))
+                report["failed"] = str(error)
+            except LeaseLost as error:
+                logger().warning("claim_lost", error=str(error))
+                report["skipped"] = str(error)
+            if self._dispatch.finish(claim, again_after_seconds=again) is Finished.WAITING:
+                report["again_after_seconds"] = again
+        return report
+
+    def _steps(self, claim: Claim, report: dict[str, Any]) -> float | None:
+        """Take steps until one stops; returns when to look again (None: when there is news)."""
+        did: list[str] = []
+        report["did"] = did
+        ends_at = time.monotonic() + DEADLINE_SECONDS
+        for _ in range(MAX_ACTIONS):
+            gathered = gather(self._store, claim.name)
+            decision = plan(gathered.snapshot, self._policy, gathered.now)
+            step = self._step(claim, gathered, decision)
+            did += [step.did] if step.did else []
+            report["reason"], report["explanation"] = decision.reason.value, list(decision.explanation)
+            again = self._remember(claim, gathered, decision, step)
+            if step.changed and (step.stop or decision.urgency is Urgency.EMPTY):
+                # Pods wait: what there is so far is shown before the next interface is made.
+                self._dispatch.mark(WorkKind.PUBLISH, [(claim.name, decision.urgency)], ends_wait=True)
+            if step.stop:
+                return again
+            if time.monotonic() > ends_at:
+                break
+        return 0.0
+
+    def _step(self, claim: Claim, gathered: Gathered, decision: Plan) -> Step:
+        urgent = decision.urgency is Urgency.EMPTY
+        try:
+            if gathered.journal is not None:
+                return self._creator.resume(claim, gathered, gathered.journal, urgent=urgent)
+            if decision.action is None:
+                return self._at_rest(claim, gathered, decision)
+            if isinstance(decision.action, Assign):
+                return self._assigner.run(claim, gathered, decision.action, urgent=urgent)
+            return self._creator.begin(claim, gathered, decision.action, urgent=urgent)
+        except Postponed as error:
+            return Step(stop=True, again_after_seconds=error.retry_after_seconds, did=str(error))
+        except Ec2Error as error:
+            # A read on the way (looking where an interface went) failed: the journal keeps the place.
+            return Step(stop=True, failed=True, trouble=str(error))
+
+    def _at_rest(self, claim: Claim, gathered: Gathered, decision: Plan) -> Step:
+        unasked = decision.reason is Reason.LIMITS_UNKNOWN and not gathered.limits_asked
+        if decision.reason is Reason.NOT_READ or unasked:
+            self._store.want_reads([claim.name])
+        if decision.reason is Reason.NOT_RUNNING:
+            wait = gathered.snapshot.memory.not_running_until - gathered.now + 1.0
+            return Step(stop=True, again_after_seconds=wait, trouble=decision.explanation[-1])
+        return Step(stop=True, trouble=decision.explanation[-1] if decision.blocked else "")
+
+    def _remember(self, claim: Claim, gathered: Gathered, decision: Plan, step: Step) -> float | None:
+        """Write down what the next run, the object and people should know; returns the wait."""
+        before = gathered.snapshot.memory
+        memory = step.memory or before
+        again = step.again_after_seconds
+        if step.failed:
+            recent = gathered.now - memory.failed_at < QUIET_SECONDS
+            failures = memory.failures + 1 if recent else 1
+            memory = msgspec.structs.replace(memory, failures=failures, failed_at=gathered.now)
+            again = again if again is not None else _back_off_seconds(failures)
+        elif step.changed:
+            memory = msgspec.structs.replace(memory, failures=0)
+        memory = msgspec.structs.replace(
+            memory,
+            reasons=decision.explanation,
+            last_action=step.did or memory.last_action,
+            trouble=step.trouble if step.stop else memory.trouble,
+        )
+        if memory != before:
+            self._store.put_memory(claim, memory)
+        if memory.trouble != before.trouble and not step.changed:
+            self._dispatch.mark(WorkKind.PUBLISH, [(claim.name, Urgency.DEFICIT)], ends_wait=True)
+        return again
+
+
+def _back_off_seconds(failures: int) -> float:
+    """Base 1 s, factor 2, full jitter above the half, at most 5 min."""
+    most = min(BACK_OFF_MOST_SECONDS, BACK_OFF_BASE_SECONDS * 2.0 ** min(failures - 1, 12))
+    return most * random.uniform(0.5, 1.0)  # noqa: S311 - jitter, no secret

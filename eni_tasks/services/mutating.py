@@ -1,0 +1,89 @@
+"""One EC2 mutation: the fence and the budget before it, the account's wounds after it.
+
+Nothing else calls a mutating action, so that no call can pass without a claim and a token.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from eni_tasks.errors import Ec2Error, Ec2Reaction, LeaseLost, TransientError
+from eni_tasks.model.network import InstanceId
+from eni_tasks.observability.logs import logger
+from eni_tasks.ports.state import Budgets, Claim, Grant
+
+T = TypeVar("T")
+
+SHORT_WAIT_SECONDS = 1.0  # waited on the spot; anything longer gives the worker back
+BREAKER_SECONDS = 60.0  # account-wide trouble is probed this often, by one worker
+
+
+class Postponed(TransientError):
+    """The mutation may not be made now: budget, pause or breaker; nothing was sent."""
+
+
+class Mutator:
+    """Makes mutations on behalf of a claim."""
+
+    def __init__(self, budgets: Budgets, *, timeout_seconds: float) -> None:
+        self._budgets = budgets
+        self.busy_seconds = timeout_seconds + 5.0  # after this no answer can come any more
+
+    def call(
+        self,
+        claim: Claim,
+        action: str,
+        send: Callable[[], T],
+        *,
+        urgent: bool,
+        instance_id: InstanceId = InstanceId(""),
+    ) -> T:
+        """Make one mutation.
+
+        Args:
+            claim: the right to do so; checked in Redis at the last moment.
+            action: EC2's name of the action, the name of its budget.
+            send: the call itself.
+            urgent: whether it may spend the last tokens.
+            instance_id: the instance whose interfaces it changes, "" if none: its facts are in the
+                air until the answer is recorded.
+
+        Returns:
+            What `send` returned.
+
+        Raises:
+            LeaseLost: another worker may hold the node.
+            Postponed: not now; `retry_after_seconds` says when.
+            Ec2Error: EC2 refused, or the outcome is unclear.
+        """
+        probing = self._wait_for_token(claim, action, instance_id, urgent=urgent)
+        try:
+            answer = send()
+        except Ec2Error as error:
+            if error.throttled:
+                self._budgets.throttled(action)
+            elif error.reaction is Ec2Reaction.ACCOUNT_WIDE:
+                self._budgets.open_breaker(action, f"{error.code}: {error.message}", BREAKER_SECONDS)
+            logger().warning(
+                "ec2_refused", action=action, code=error.code, error=error.message, reaction=error.reaction.value
+            )
+            raise
+        if probing:
+            self._budgets.close_breaker(action)
+        return answer
+
+    def _wait_for_token(self, claim: Claim, action: str, instance_id: InstanceId, *, urgent: bool) -> bool:
+        waited = 0.0
+        while True:
+            spent = self._budgets.spend(claim, action, instance_id, urgent=urgent, busy_seconds=self.busy_seconds)
+            if spent.grant is Grant.OK:
+                return spent.why == "probe"
+            if spent.grant is Grant.LOST:
+                raise LeaseLost(f"node {claim.name}: its claim ran out before {action}; another worker goes on")
+            waited += spent.wait_seconds
+            if spent.grant is not Grant.WAIT or waited > SHORT_WAIT_SECONDS:
+                why = spent.why or f"the budget of {action} is spent"
+                raise Postponed(f"{action} has to wait: {why}", max(spent.wait_seconds, 0.1))
+            time.sleep(spent.wait_seconds)

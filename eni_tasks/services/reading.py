@@ -1,0 +1,99 @@
+"""Reading one portion of instances from EC2 and entering what may be believed.
+
+Absence in one read is a hint: a read that misses an interface or an address known before only puts
+the instance in doubt (no mutation, no write) until a second, later read says the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from eni_tasks.domain.glance import misses_something
+from eni_tasks.model.network import Interface, NodeName, VpcId
+from eni_tasks.model.node import Node
+from eni_tasks.observability.logs import logger
+from eni_tasks.ports.ec2 import Ec2
+from eni_tasks.ports.state import Facts, Store
+
+PORTION = 200  # instances per call: EC2 takes at most 200 values in a filter
+NEGATIVE_LIMITS_SECONDS = 600.0  # an unknown instance type is asked for again after this
+
+
+class Reader:
+    """Reads from EC2 into the shared state."""
+
+    def __init__(self, store: Store, ec2: Ec2, *, instance_tags: dict[str, str], settle_seconds: float) -> None:
+        self._store = store
+        self._ec2 = ec2
+        self._instance_tags = instance_tags
+        self._settle_seconds = settle_seconds
+
+    def served(self, nodes: Sequence[Node]) -> list[Node]:
+        """Leave out nodes that aren't ours to serve: ignored, without instance, or hidden by the tag filter."""
+        nodes = [node for node in nodes if node.instance_id and not node.ignored]
+        if not self._instance_tags or not nodes:
+            return nodes
+        tagged = self._ec2.tagged_instances(self._instance_tags)
+        return [node for node in nodes if node.instance_id in tagged]
+
+    def infrastructure(self, vpc_ids: set[VpcId]) -> None:
+        """Read what nodes share; replaced as a whole or, when a page fails, not at all."""
+        if vpc_ids:
+            started_at = self._store.now()
+            answer = self._ec2.infrastructure(sorted(vpc_ids))
+            self._store.put_infrastructure(msgspec.structs.replace(answer, described_at=started_at))
+
+    def limits(self, nodes: Sequence[Node]) -> None:
+        """Ask once, by name, for all types that nobody has asked for yet."""
+        types = {node.instance_type for node in nodes if node.instance_type}
+        unknown = types - self._store.limits(types).keys()
+        if unknown:
+            found = self._ec2.limits(unknown)
+            for name in sorted(unknown - found.keys()):
+                logger().warning("instance_type_unknown", instance_type=name)
+            self._store.put_limits(
+                {name: found.get(name) for name in unknown}, negative_ttl_seconds=NEGATIVE_LIMITS_SECONDS
+            )
+
+    def instances(self, nodes: Sequence[Node]) -> list[NodeName]:
+        """Read the interfaces of up to 200 nodes in one call, and enter them.
+
+        Args:
+            nodes: nodes with an instance id.
+
+        Returns:
+            The nodes whose facts are in doubt or could not be entered: they want another read.
+
+        Raises:
+            Ec2Error: nothing was entered.
+        """
+        before = self._store.facts([node.instance_id for node in nodes])
+        started_at = self._store.now()
+        shown = self._ec2.interfaces_of([node.instance_id for node in nodes])
+        again: list[NodeName] = []
+        for node in nodes:
+            interfaces = shown.get(node.instance_id)
+            if interfaces is None or not self._enter(node, interfaces, before.get(node.instance_id), started_at):
+                again.append(node.name)
+        return again
+
+    def _enter(self, node: Node, interfaces: Sequence[Interface], known: Facts | None, started_at: float) -> bool:
+        if known is None and not interfaces:
+            # A new instance that EC2 does not list yet looks like this; so does one that is gone.
+            logger().warning("instance_shows_no_interfaces", node=node.name, instance=node.instance_id)
+            return False
+        misses = known is not None and misses_something(known.interfaces, interfaces)
+        confirmed = known is not None and 0 < known.doubted_at < started_at - self._settle_seconds
+        doubt = misses and not confirmed
+        if misses:
+            logger().warning("read_misses_something", node=node.name, instance=node.instance_id, believed=confirmed)
+        entered = self._store.merge(
+            node.instance_id,
+            interfaces,
+            started_at=started_at,
+            version=known.version if known is not None else 0,
+            doubt=doubt,
+        )
+        return entered and not doubt

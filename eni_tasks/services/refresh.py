@@ -1,0 +1,117 @@
+"""Facts from EC2: everything periodically, doubtful instances as they come, 200 in a call.
+
+Interfaces are read by the instances of known nodes, never by listing the account: what isn't ours
+is never read, a subnet filter can't hide a node's first interface, and the cost follows the fleet.
+Each portion is entered, compared and acted upon before the next is read, most needy nodes first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from eni_tasks.domain.cilium_node import parse_node
+from eni_tasks.domain.glance import figures_at_a_glance
+from eni_tasks.domain.watermark import in_order
+from eni_tasks.errors import Ec2Error, InvalidInput
+from eni_tasks.model.network import NodeName
+from eni_tasks.model.node import Node, Policy
+from eni_tasks.observability.logs import logger
+from eni_tasks.ports.state import Store, Work, WorkKind
+from eni_tasks.services.dispatch import INSTANCES, INVENTORY, Dispatch
+from eni_tasks.services.keeper import Keeper
+from eni_tasks.services.reading import PORTION, Reader
+from eni_tasks.services.review import Review
+
+RETRY_SECONDS = 10.0  # after a failed read: trouble of the whole account isn't asked about more often
+MAX_PORTIONS = 50  # of one flight for noted instances: a claim isn't for ever
+
+
+class Refresh:
+    """The two flights; of each only one is in the air at a time."""
+
+    def __init__(  # noqa: PLR0913 - the joint hands in every part once
+        self,
+        store: Store,
+        work: Work,
+        dispatch: Dispatch,
+        keeper: Keeper,
+        reader: Reader,
+        review: Review,
+        policy: Policy,
+        settle_seconds: float,
+    ) -> None:
+        self._store = store
+        self._work = work
+        self._dispatch = dispatch
+        self._keeper = keeper
+        self._reader = reader
+        self._review = review
+        self._policy = policy
+        self._settle_seconds = settle_seconds
+
+    def inventory(self) -> dict[str, Any]:
+        """Read everything that belongs to the known nodes; returns a short report."""
+        return self._flight(INVENTORY)
+
+    def instances(self) -> dict[str, Any]:
+        """Read the instances that were noted as new or doubtful; returns a short report."""
+        return self._flight(INSTANCES)
+
+    def _flight(self, which: NodeName) -> dict[str, Any]:
+        claim = self._work.claim(WorkKind.REFRESH, which)
+        if claim is None:
+            return {"skipped": "another worker is reading already"}
+        again: float | None = None
+        try:
+            with self._keeper.hold(claim):
+                return {"instances": self._all() if which == INVENTORY else self._noted()}
+        except Ec2Error as error:
+            again = RETRY_SECONDS
+            logger().warning("read_failed", flight=which, action=error.action, code=error.code, error=error.message)
+            return {"failed": str(error), "again_after_seconds": again}
+        finally:
+            self._dispatch.finish(claim, again_after_seconds=again)
+
+    def _all(self) -> int:
+        nodes = {node.name: node for node in _parsed(self._store.nodes())}
+        self._reader.infrastructure({node.vpc_id for node in nodes.values() if node.vpc_id})
+        figures = {name: figures_at_a_glance(node, self._policy.pre_allocate_default) for name, node in nodes.items()}
+        served = self._reader.served([nodes[name] for name in in_order(figures, releasing=False)])
+        for start in range(0, len(served), PORTION):
+            self._portion(served[start : start + PORTION], noted=False)
+        return len(served)
+
+    def _noted(self) -> int:
+        count = 0
+        for _ in range(MAX_PORTIONS):
+            taken = self._store.take_reads(PORTION, lease_seconds=60)
+            if not taken:
+                break
+            nodes = self._reader.served(list(_parsed(filter(None, map(self._store.node, taken)))))
+            known = self._store.infrastructure()
+            if known is None or any(node.vpc_id and node.vpc_id not in known.vpcs for node in nodes):
+                self._reader.infrastructure({node.vpc_id for node in _parsed(self._store.nodes()) if node.vpc_id})
+            self._portion(nodes, noted=True)
+            # Struck out only now: if this process dies, the lease of the read runs out and it is taken again.
+            self._store.done_reads(taken)
+            count += len(nodes)
+        return count
+
+    def _portion(self, nodes: list[Node], *, noted: bool) -> None:
+        if not nodes:
+            return
+        self._reader.limits(nodes)
+        again = self._reader.instances(nodes)
+        self._review.mark([node.name for node in nodes])
+        if again and noted:
+            # What the periodic read could not enter, the next periodic read will.
+            self._store.want_reads(again, delay_seconds=self._settle_seconds)
+
+
+def _parsed(objects: Iterable[Mapping[str, Any]]) -> Iterable[Node]:
+    for obj in objects:
+        try:
+            yield parse_node(obj)
+        except InvalidInput as error:
+            logger().warning("node_not_understood", error=str(error))

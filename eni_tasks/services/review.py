@@ -1,0 +1,56 @@
+"""Looking at nodes after their facts were read anew, and marking those that have something to do.
+
+The same planner and the same comparison that a run would use decide here, so that an idle fleet
+causes no run at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from eni_tasks.domain import status
+from eni_tasks.domain.planner import plan
+from eni_tasks.errors import InvalidInput, NodeGone
+from eni_tasks.model.network import NodeName
+from eni_tasks.model.node import Policy
+from eni_tasks.model.plan import Urgency
+from eni_tasks.observability.logs import logger
+from eni_tasks.ports.state import Store, WorkKind
+from eni_tasks.services.dispatch import Dispatch
+from eni_tasks.services.gather import gather
+
+
+class Review:
+    """Marks maintenance where the planner has an action, publishing where the object differs."""
+
+    def __init__(self, store: Store, dispatch: Dispatch, policy: Policy) -> None:
+        self._store = store
+        self._dispatch = dispatch
+        self._policy = policy
+
+    def mark(self, names: Sequence[NodeName]) -> None:
+        """Look at nodes whose facts were just entered, and mark the needy, the most urgent first.
+
+        Args:
+            names: the nodes.
+        """
+        now = self._store.now()
+        maintain: list[tuple[NodeName, Urgency]] = []
+        publish: list[tuple[NodeName, Urgency]] = []
+        for name in names:
+            try:
+                gathered = gather(self._store, name)
+            except (NodeGone, InvalidInput) as error:
+                logger().info("node_not_reviewed", node=name, reason=str(error))
+                continue
+            decision = plan(gathered.snapshot, self._policy, now)
+            if decision.action is not None or gathered.journal is not None:
+                maintain.append((name, decision.urgency))
+            if gathered.snapshot.interfaces is not None and any(
+                status.writes(gathered.obj, gathered.snapshot, self._policy)
+            ):
+                publish.append((name, decision.urgency))
+        if maintain:
+            self._dispatch.mark(WorkKind.MAINTAIN, sorted(maintain, key=lambda mark: mark[1]))
+        if publish:
+            self._dispatch.mark(WorkKind.PUBLISH, sorted(publish, key=lambda mark: mark[1]))

@@ -1,0 +1,24 @@
+"""What one step of a run came to, as a value."""
+
+from __future__ import annotations
+
+from eni_tasks.model.network import Value
+from eni_tasks.model.node import Memory
+
+
+class Step(Value, frozen=True):
+    """The outcome of one action.
+
+    `did` says in words what was done; `changed` that EC2's side of the node is different now.
+    `stop` ends the run; `again_after_seconds` then says when the node is to be looked at again
+    (None: when there is news). A `failed` step counts towards the node's back-off. `trouble` is
+    shown in the object. `memory` replaces the node's memory if given.
+    """
+
+    did: str = ""
+    changed: bool = False
+    stop: bool = False
+    failed: bool = False
+    again_after_seconds: float | None = None
+    trouble: str = ""
+    memory: Memory | None = None

@@ -1,0 +1,41 @@
+"""Sending hints through Celery: `ports.messages.Messages`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import kombu.exceptions
+
+from eni_tasks.errors import StateUnavailable
+from eni_tasks.model.network import NodeName
+from eni_tasks.ports.state import WorkKind
+from eni_tasks.services.dispatch import INVENTORY
+
+if TYPE_CHECKING:
+    from celery import Celery
+
+MAINTAIN, PUBLISH = "eni.maintain_node", "eni.publish_node"
+REFRESH_INVENTORY, REFRESH_INSTANCES = "eni.refresh_inventory", "eni.refresh_instances"
+
+
+class CeleryMessages:
+    """Sends hints by task name and queue, without looking the task up."""
+
+    def __init__(self, app: Celery) -> None:
+        self._app = app
+
+    def send(self, kind: WorkKind, name: NodeName) -> None:
+        """See `ports.messages.Messages.send`."""
+        task, args, queue = _message(kind, name)
+        try:
+            self._app.send_task(task, args=args, queue=queue)
+        except kombu.exceptions.OperationalError as error:
+            raise StateUnavailable(f"the broker did not take {task}: {error}") from error
+
+
+def _message(kind: WorkKind, name: NodeName) -> tuple[str, list[str], str]:
+    if kind is WorkKind.MAINTAIN:
+        return MAINTAIN, [name], "ec2"
+    if kind is WorkKind.PUBLISH:
+        return PUBLISH, [name], "apiserver"
+    return (REFRESH_INVENTORY if name == INVENTORY else REFRESH_INSTANCES), [], "resync"

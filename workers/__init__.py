@@ -1,0 +1,1 @@
+"""One entry per process: settings → bootstrap → run."""
