@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import msgspec
 import redis
 
-from eni_tasks.adapters.state.base import DAY_MS, milliseconds, redis_ms
+from eni_tasks.adapters.state.base import DAY_MS, encode, milliseconds, redis_ms
 from eni_tasks.adapters.state.connection import Scripts, translated
 from eni_tasks.adapters.state.keys import Keys
 from eni_tasks.model.network import InstanceId
-from eni_tasks.ports.state import Claim, Grant, Spent
+from eni_tasks.ports.state import Claim, Grant, Pause, Spent
+
+_decode_pause = msgspec.json.Decoder(Pause).decode
 
 
 class RedisBudgets:
@@ -45,6 +48,9 @@ class RedisBudgets:
             keys.append(self._keys.facts(instance_id))
         args = [claim.name, claim.token, size, refill, int(urgent), milliseconds(busy_seconds), DAY_MS]
         grant, wait_ms, why = self._scripts.run("spend", keys, args)
+        if grant == b"paused":
+            pause = _decode_pause(why)
+            return Spent(grant=Grant.PAUSED, wait_seconds=wait_ms / 1000, why=f"paused by {pause.who}: {pause.why}")
         return Spent(grant=Grant(grant.decode()), wait_seconds=wait_ms / 1000, why=why.decode())
 
     def throttled(self, action: str) -> None:
@@ -66,3 +72,20 @@ class RedisBudgets:
         """See `ports.state.Budgets.close_breaker`."""
         with translated():
             self._client.delete(self._keys.breaker(action))
+
+    def pause(self, who: str, why: str) -> None:
+        """See `ports.state.Budgets.pause`."""
+        with translated():
+            entry = encode(Pause(who=who, why=why, since=redis_ms(self._client) / 1000))
+            self._client.hset(self._keys.switches, "pause", entry)
+
+    def resume(self) -> None:
+        """See `ports.state.Budgets.resume`."""
+        with translated():
+            self._client.hdel(self._keys.switches, "pause")
+
+    def paused(self) -> Pause | None:
+        """See `ports.state.Budgets.paused`."""
+        with translated():
+            entry = self._client.hget(self._keys.switches, "pause")
+        return _decode_pause(entry) if entry else None

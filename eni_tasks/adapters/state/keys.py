@@ -50,6 +50,8 @@ class Keys:
 
         # HASH. pause: Pause, JSON; there while mutations are paused.
         self.switches = f"{prefix}switches"
+        # Prefix of Celery's own keys: deployments share a Redis without meeting.
+        self.broker = f"{prefix}broker:"
         # STRING. A random mark; gone when Redis was emptied.
         self.epoch = f"{prefix}epoch"
         # STREAM. One entry per mutation, capped at about 10,000.

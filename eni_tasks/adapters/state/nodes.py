@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from eni_tasks.adapters.state.base import PORTION, Part, decode_object, encode
 from eni_tasks.adapters.state.connection import translated
@@ -54,6 +54,12 @@ class Nodes(Part):
     def put_journal(self, claim: Claim, entry: bytes | None) -> bool:
         """See `ports.state.Store.put_journal`."""
         return self._put_fenced(claim, self._keys.journal, entry or b"")
+
+    def journals(self) -> dict[NodeName, bytes]:
+        """See `ports.state.Store.journals`."""
+        with translated():
+            entries = cast("dict[bytes, bytes]", self._client.hgetall(self._keys.journal))
+        return {NodeName(name.decode()): entry for name, entry in entries.items()}
 
     def _put_fenced(self, claim: Claim, key: str, value: bytes) -> bool:
         keys = [self._keys.work(claim.kind, claim.name), key]

@@ -15,7 +15,7 @@ from eni_tasks.adapters.state.nodes import Nodes
 from eni_tasks.adapters.state.shared import Shared, decode_limits
 from eni_tasks.model.network import InstanceId, Limits, NodeName
 from eni_tasks.model.node import Memory
-from eni_tasks.ports.state import Facts, World
+from eni_tasks.ports.state import Event, Facts, World
 
 EVENTS_KEPT = 10_000
 _decode_memory = msgspec.json.Decoder(Memory).decode
@@ -68,6 +68,16 @@ class RedisStore(Nodes, InstanceFacts, Shared):
         with translated():
             entry: dict[str, str | int | float] = {"what": what, **fields}
             self._client.xadd(self._keys.events, entry, maxlen=EVENTS_KEPT, approximate=True)  # type: ignore[arg-type]
+
+    def events(self, *, after: str, limit: int) -> list[Event]:
+        """See `ports.state.Store.events`."""
+        with translated():
+            entries = self._client.xrange(self._keys.events, min=f"({after}", count=limit)
+        found = []
+        for entry_id, values in cast("list[tuple[bytes, dict[bytes, bytes]]]", entries):
+            fields = {key.decode(): value.decode() for key, value in values.items()}
+            found.append(Event(id=entry_id.decode(), what=fields.pop("what"), fields=fields))
+        return found
 
     def epoch(self) -> str | None:
         """See `ports.state.Store.epoch`."""
