@@ -1,0 +1,114 @@
+"""The levers of a running EC2 sandbox, from another process; the same names as `Control`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+import urllib3
+
+from eni_tasks.sandbox.ec2.calls import Call
+from eni_tasks.sandbox.ec2.knobs import Knobs
+from eni_tasks.sandbox.ec2.records import Instance, Interface, WorldView
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from eni_tasks.sandbox.ec2.knobs import Fault
+
+T = TypeVar("T")
+
+
+class Ec2Admin:
+    """Pulls the levers over HTTP; `Control` says what each does.
+
+    Args:
+        url: of the server.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._pool = urllib3.PoolManager(retries=False)
+
+    def set_knobs(self, **changes: Any) -> Knobs:
+        """Turn some knobs (fields of `Knobs`); those not named stay."""
+        return self._call("set_knobs", Knobs, **changes)
+
+    def add_faults(self, *faults: Fault) -> None:
+        """Script faults, behind the present ones."""
+        self._call("add_faults", None, faults=faults)
+
+    def clear_faults(self) -> None:
+        """Forget all scripted faults."""
+        self._call("clear_faults", None)
+
+    def launch_instance(self, instance_type: str, subnet_id: str, **options: Any) -> Instance:
+        """Launch an instance; options: groups, tags, max_interfaces."""
+        return self._call("launch_instance", Instance, instance_type=instance_type, subnet_id=subnet_id, **options)
+
+    def stop_instance(self, instance_id: str) -> None:
+        """Stop an instance."""
+        self._call("stop_instance", None, instance_id=instance_id)
+
+    def start_instance(self, instance_id: str) -> None:
+        """Start a stopped instance."""
+        self._call("start_instance", None, instance_id=instance_id)
+
+    def terminate_instance(self, instance_id: str) -> None:
+        """Terminate an instance."""
+        self._call("terminate_instance", None, instance_id=instance_id)
+
+    def change_instance_type(self, instance_id: str, instance_type: str) -> None:
+        """Give an instance another type."""
+        self._call("change_instance_type", None, instance_id=instance_id, instance_type=instance_type)
+
+    def add_interface(self, subnet_id: str, **options: Any) -> Interface:
+        """Put an interface there, attached if `instance_id` is given; options as in `Control`."""
+        return self._call("add_interface", Interface, subnet_id=subnet_id, **options)
+
+    def remove_interface(self, interface_id: str) -> None:
+        """Take an interface away, attached or not."""
+        self._call("remove_interface", None, interface_id=interface_id)
+
+    def assign_addresses(self, interface_id: str, count: int) -> tuple[str, ...]:
+        """Assign addresses behind everybody's back."""
+        return self._call("assign_addresses", tuple[str, ...], interface_id=interface_id, count=count)
+
+    def view(self) -> WorldView:
+        """Returns everything there is."""
+        return self._call("view", WorldView)
+
+    def calls(self, action: str = "") -> list[Call]:
+        """Returns the calls since the last reset, of one action or of all."""
+        return self._call("calls", list[Call], action=action)
+
+    def counts(self) -> dict[str, dict[str, int]]:
+        """Returns the number of calls since the last reset, by action and code."""
+        return self._call("counts", dict[str, dict[str, int]])
+
+    def reset_calls(self) -> None:
+        """Count anew."""
+        self._call("reset_calls", None)
+
+    def use_addresses(self, addresses: Sequence[str]) -> None:
+        """Say that pods use these addresses from now on."""
+        self._call("use_addresses", None, addresses=addresses)
+
+    def free_addresses(self, addresses: Sequence[str]) -> None:
+        """Say that no pod uses these addresses any more."""
+        self._call("free_addresses", None, addresses=addresses)
+
+    def violations(self) -> list[str]:
+        """Returns what must never be so, in words."""
+        return self._call("violations", list[str])
+
+    def leftovers(self, **tags: str) -> list[Interface]:
+        """Returns the unattached interfaces that carry all `tags`."""
+        return self._call("leftovers", list[Interface], tags=tags)
+
+    def _call(self, name: str, result: type[T] | None, **arguments: Any) -> T:
+        body = msgspec.json.encode(arguments)
+        response = self._pool.request("POST", f"{self._url}/sandbox/{name}", body=body, timeout=10.0)
+        if response.status != 200:  # noqa: PLR2004 - HTTP OK
+            raise RuntimeError(f"the sandbox's EC2 refused {response.data.decode()}")
+        return msgspec.json.decode(response.data, type=result)
