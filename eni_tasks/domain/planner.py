@@ -124,6 +124,11 @@ def _no_slot(snapshot: Snapshot, limits: Limits, *, any_room: bool) -> Blocked |
             f"first-interface-index {node.first_interface_index} leaves none of the {most} interfaces of {node.name} "
             "to pods: lower it, or use a larger instance type.",
         )
+    if capacity.addresses_per_interface(limits, node) == 0:
+        return Blocked(
+            Reason.AT_CAPACITY,
+            f"The interfaces of {node.name} carry no address besides their own: use a larger instance type.",
+        )
     if capacity.free_slots(limits, snapshot.interfaces or (), learned) > 0:
         return None
     all_attached = f"All {most} interfaces that {node.name} can carry are attached"

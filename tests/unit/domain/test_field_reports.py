@@ -27,7 +27,7 @@ ETH0 = eni(0, 0, "subnet-n")
         (21, 0, 8, 0, 4, 9),
     ],
 )
-def test_b24_excess_respects_min_allocate(available, used, pre, minimum, above, expected):
+def test_b24_excess_respects_min_allocate(available, used, pre, minimum, above, expected):  # noqa: PLR0913, PLR0917
     found = watermark.excess(
         available=available, used=used, pre_allocate=pre, min_allocate=minimum, max_above_watermark=above
     )
@@ -40,7 +40,7 @@ def test_b24_excess_respects_min_allocate(available, used, pre, minimum, above, 
     ("available", "used", "pre", "minimum", "cap", "expected"),
     [(12, 10, 8, 0, 15, 3), (18, 15, 8, 0, 15, 0), (0, 0, 8, 16, 10, 10)],
 )
-def test_b27_max_allocate_bounds_the_need(available, used, pre, minimum, cap, expected):
+def test_b27_max_allocate_bounds_the_need(available, used, pre, minimum, cap, expected):  # noqa: PLR0913, PLR0917
     need = watermark.needed(available=available, used=used, pre_allocate=pre, min_allocate=minimum, cap=cap)
     assert need == expected
 
@@ -57,6 +57,20 @@ def test_b27_max_allocate_bounds_the_need(available, used, pre, minimum, cap, ex
 def test_b29_one_capacity(index, primaries, expected):
     node = Node(name="node-1", uid="uid-1", first_interface_index=index, use_primary_address=primaries)
     assert capacity.instance_capacity(T3_SMALL, node) == expected
+
+
+@pytest.mark.parametrize(
+    ("secondaries", "prefixes", "expected"),
+    [
+        pytest.param(0, 0, 9, id="the primary keeps its slot"),
+        pytest.param(4, 0, 5, id="a secondary takes one"),
+        pytest.param(4, 2, 3, id="so does a whole prefix"),
+        pytest.param(12, 0, 0, id="never negative"),
+    ],
+)
+def test_b25_room_on_an_interface(secondaries, prefixes, expected):
+    blocks = tuple(f"10.9.{number}.0/28" for number in range(prefixes))
+    assert capacity.room(eni(1, secondaries, prefixes=blocks), M5_LARGE) == expected
 
 
 NOTHING = (None, None, None)
@@ -217,6 +231,10 @@ BLOCKED = {
     "S-03 no interfaces": (world(), Reason.NO_INTERFACES),
     "M-10 tags match nothing": (world(ETH0, subnet_tags={"role": "pods"}), Reason.NO_SELECTED_SUBNET),
     "index beyond the interfaces": (world(ETH0, first_interface_index=3), Reason.AT_CAPACITY),
+    "interfaces that carry their own address only": (
+        world(ETH0, limits=msgspec.structs.replace(T3_SMALL, ipv4_per_interface=1)),
+        Reason.AT_CAPACITY,
+    ),
     "max-allocate beyond the capacity": (
         world(ETH0, eni(1, 9), eni(2, 9), used=18, max_allocate=90),
         Reason.AT_CAPACITY,
@@ -249,6 +267,11 @@ RESTING = {
 def test_resting_is_not_blocked(snapshot, reason):
     decided = planned(snapshot)
     assert (decided.action, decided.blocked, decided.reason) == (None, False, reason)
+
+
+def test_b41_people_are_told_the_limit_that_was_learned():
+    snapshot = world(ETH0, eni(1, 9), used=9, max_allocate=90, memory=Memory(learned_max_interfaces=2))
+    assert "All 2 interfaces" in planned(snapshot).explanation[-1]
 
 
 def test_filters_of_the_operator_hold_for_old_and_new_interfaces():

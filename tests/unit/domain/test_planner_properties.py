@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from worlds import eni, planned, subnet, world
 
-from eni_tasks.domain import capacity
+from eni_tasks.domain import capacity, watermark
 from eni_tasks.domain.figures import cap
 from eni_tasks.model.network import Limits
 from eni_tasks.model.node import Memory
@@ -99,7 +99,6 @@ def check_limits(before, action, after):
 
 @given(worlds())
 def test_steps_keep_all_limits_and_end(snapshot):
-    start = planned(snapshot).figures
     for _ in range(2 * snapshot.limits.max_interfaces + len(SUBNETS)):
         decided = planned(snapshot)
         if decided.action is None:
@@ -113,9 +112,18 @@ def test_steps_keep_all_limits_and_end(snapshot):
     assert decided.blocked == (decided.figures.needed > 0)
     assert decided.reason != Reason.DEFICIT
     assert decided == planned(snapshot)
-    # What was asked for is not given back right away.
-    if start.excess == 0 and not snapshot.node.use_primary_address:
-        assert decided.figures.excess == 0
+
+
+counts = st.integers(0, 300)
+
+
+@given(counts, counts, st.integers(-1, 300), counts, counts)
+def test_giving_back_the_excess_leaves_no_need(available, used, pre_allocate, min_allocate, above):
+    wish = {"used": used, "pre_allocate": pre_allocate, "min_allocate": min_allocate}
+    excess = watermark.excess(available=available, max_above_watermark=above, **wish)
+    need = watermark.needed(available=available, cap=0, **wish)
+    assert excess == 0 or need == 0
+    assert excess == 0 or watermark.needed(available=available - excess, cap=0, **wish) == 0
 
 
 @given(worlds())

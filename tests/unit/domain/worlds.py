@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vector_world import POLICY
 
 from eni_tasks.domain.planner import plan
 from eni_tasks.model.network import Infrastructure, Interface, Limits, SecurityGroup, Subnet, Vpc
 from eni_tasks.model.node import Memory, Node, Snapshot
-from eni_tasks.model.plan import Plan
+
+if TYPE_CHECKING:
+    from eni_tasks.model.plan import Plan
 
 T3_SMALL = Limits(instance_type="t3.small", max_interfaces=3, ipv4_per_interface=4)
 M5_LARGE = Limits(instance_type="m5.large", max_interfaces=3, ipv4_per_interface=10)
