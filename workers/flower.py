@@ -1,6 +1,8 @@
-"""Flower: the window on workers and tasks."""
+"""Flower: the window on workers and tasks, with the options of `eni-tasks flower`."""
 
-from eni_tasks.cli.processes import run_flower
+import typer
+
+from eni_tasks.cli import flower
 
 if __name__ == "__main__":
-    run_flower()
+    typer.run(flower)

@@ -8,6 +8,7 @@ import typer
 
 from eni_tasks.cli import nodes, processes
 from eni_tasks.cli.output import JsonFlag, fail, print_json, print_table, told
+from eni_tasks.cli.sandbox import sandbox
 from eni_tasks.settings import load
 from eni_tasks.tasks.registry import QUEUES
 
@@ -24,6 +25,7 @@ main.command()(nodes.plan)
 main.command()(nodes.maintain)
 main.command()(nodes.publish)
 main.command()(nodes.resync)
+main.command()(sandbox)
 
 
 @main.command()

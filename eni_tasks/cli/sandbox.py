@@ -1,0 +1,137 @@
+"""`eni-tasks sandbox`: the whole system on a laptop, with a live table of the nodes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Annotated
+
+import typer
+from rich.console import Console, Group
+from rich.live import Live
+from rich.text import Text
+
+from eni_tasks.cli.nodes import COLUMNS, row
+from eni_tasks.cli.output import JsonFlag, fail, print_json, table, told
+from eni_tasks.errors import StateUnavailable
+from eni_tasks.sandbox.fleet import Agents
+from eni_tasks.sandbox.running import Sandbox
+from eni_tasks.services.inspect import Inspect, NodeView
+
+LOOK_SECONDS = 0.5
+OWNERSHIP_TAG = "io.cilium/cilium-managed"
+
+
+def sandbox(
+    nodes: Annotated[int, typer.Option("--nodes", "-n", min=1, max=5000, help="Simulated nodes.")] = 20,
+    deadline: Annotated[float, typer.Option(min=1, help="Seconds that --until-ready waits.")] = 120.0,
+    latency_ms: Annotated[float, typer.Option(min=0, help="How long each EC2 call takes.")] = 2.0,
+    seed: Annotated[int, typer.Option(help="Makes the pods' coming and going repeatable.")] = 1,
+    *,
+    until_ready: Annotated[
+        bool, typer.Option("--until-ready", help="End when all pools are at size (0) or at the deadline (1).")
+    ] = False,
+    aws_budgets: Annotated[
+        bool, typer.Option("--aws-budgets", help="Throttle by AWS's documented rates, and keep to them.")
+    ] = False,
+    json: JsonFlag = False,
+) -> None:
+    """Run everything here: Redis, EC2 and Kubernetes APIs, watcher, workers, Flower and simulated nodes."""
+    console = Console(stderr=True)
+    with told():
+        latency = ("--latency-ms", str(latency_ms))
+        system = Sandbox(lambda line: console.print(f"[dim]{line}…"), ec2_arguments=latency, aws_budgets=aws_budgets)
+        try:
+            with system:
+                console.print(f"[dim]launching {nodes} nodes…")
+                system.fleet.add(nodes)
+                parts = system.services()
+                inspect = Inspect(parts.store, parts.policy)
+                if until_ready:
+                    _until_ready(system, inspect, nodes, deadline, console, json=json)
+                else:
+                    _watch(system, inspect, seed, console)
+        except KeyboardInterrupt:
+            console.print("[dim]ended; nothing is left behind")
+
+
+def _until_ready(
+    system: Sandbox, inspect: Inspect, nodes: int, deadline: float, console: Console, *, json: bool
+) -> None:
+    started = time.monotonic()
+
+    def over(views: list[NodeView]) -> bool:
+        return (len(views) == nodes and all(view.ready for view in views)) or time.monotonic() - started > deadline
+
+    views = _look(system, inspect, console, over)
+    missing = [view for view in views if not view.ready]
+    wrong = [
+        *system.ec2.violations(),
+        *(f"{left.id} is left over" for left in system.ec2.leftovers(**{OWNERSHIP_TAG: "true"})),
+    ]
+    report = {
+        "nodes": nodes,
+        "ready": len(views) - len(missing),
+        "seconds": round(time.monotonic() - started, 1),
+        "missing": missing,
+        "unknown": nodes - len(views),
+        "violations": wrong,
+        "ec2_calls": {action: sum(codes.values()) for action, codes in system.ec2.counts().items()},
+        "api_requests": system.kube.record().counts,
+    }
+    if json:
+        print_json(report)
+    else:
+        for view in missing:
+            console.print(f"{view.node}: {view.reason}: {' '.join(view.explanation)} {view.trouble}", markup=False)
+        for line in wrong:
+            console.print(line, style="red", markup=False)
+        console.print(
+            f"{report['ready']} of {nodes} pools at size after {report['seconds']} s, {len(wrong)} violations."
+        )
+        console.print(f"EC2 calls: {report['ec2_calls']}", markup=False)
+    if len(views) != nodes or missing or wrong:
+        raise typer.Exit(1)
+
+
+def _watch(system: Sandbox, inspect: Inspect, seed: int, console: Console) -> None:
+    agents = Agents(system.fleet, changes_per_second=1.0, seed=seed)
+    agents.start()
+    try:
+        _look(system, inspect, console, lambda _: False)
+    finally:
+        agents.stop()
+
+
+def _look(
+    system: Sandbox, inspect: Inspect, console: Console, over: Callable[[list[NodeView]], bool]
+) -> list[NodeView]:
+    """Show the fleet until `over` says so; a table on a terminal, a line a second elsewhere."""
+    with Live(console=console, auto_refresh=False, transient=not console.is_terminal) as live:
+        said_at = 0.0
+        while True:
+            if dead := system.children.dead():
+                fail(f"{', '.join(dead)} ended; see the logs in {system.folder}")
+            try:
+                views = list(inspect.fleet())
+            except StateUnavailable as error:
+                console.print(f"[red]{error}")
+                views = []
+            if console.is_terminal:
+                live.update(_screen(system, views), refresh=True)
+            elif time.monotonic() - said_at >= 1.0:
+                said_at = time.monotonic()
+                ready = sum(view.ready for view in views)
+                console.print(f"{ready} of {len(views)} pools at size; Flower: {system.flower_url}")
+            if over(views):
+                return views
+            time.sleep(LOOK_SECONDS)
+
+
+def _screen(system: Sandbox, views: list[NodeView]) -> Group:
+    """The head line and as many nodes as fit a screen, those that aren't ready first."""
+    ready = sum(view.ready for view in views)
+    calls = sum(sum(codes.values()) for codes in system.ec2.counts().values())
+    head = Text(f"{ready}/{len(views)} pools at size · {calls} EC2 calls · Flower: {system.flower_url} · Ctrl-C ends")
+    rows = [row(view) for view in sorted(views, key=lambda view: (view.ready, view.node))[:40]]
+    return Group(head, table(COLUMNS, rows))

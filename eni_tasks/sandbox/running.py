@@ -1,0 +1,129 @@
+"""The whole system on a laptop: servers, then our own processes, then the fleet; ended in reverse."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from eni_tasks.bootstrap import Services
+from eni_tasks.sandbox.ec2.admin import Ec2Admin
+from eni_tasks.sandbox.fleet import Fleet
+from eni_tasks.sandbox.kube.admin import KubeAdmin, write_kubeconfig
+from eni_tasks.sandbox.processes import Children, free_port
+from eni_tasks.settings import load
+from eni_tasks.tasks.app import make_app
+from eni_tasks.tasks.messages import CeleryMessages
+
+CLUSTER = "sandbox"
+# The laptop's EC2 has no quota on calls unless asked to, so a fleet fills as fast as the machine can.
+NO_BUDGETS = ",".join(
+    f"{action}=0:0"
+    for action in (
+        "CreateNetworkInterface",
+        "AttachNetworkInterface",
+        "ModifyNetworkInterfaceAttribute",
+        "AssignPrivateIpAddresses",
+        "DetachNetworkInterface",
+        "DeleteNetworkInterface",
+    )
+)
+
+
+class Sandbox:
+    """Everything that runs. Use as a context manager: leaving it ends all processes.
+
+    Args:
+        progress: told what is being started, one short line at a time.
+        ec2_arguments: more arguments for the EC2 server, such as a latency.
+        aws_budgets: keep AWS's documented budgets, and let the EC2 server throttle by them.
+        with_flower: start Flower too.
+        settings: more ENI_TASKS_ variables.
+    """
+
+    def __init__(
+        self,
+        progress: Callable[[str], None] = lambda _: None,
+        *,
+        ec2_arguments: tuple[str, ...] = (),
+        aws_budgets: bool = False,
+        with_flower: bool = True,
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
+        self._progress = progress
+        self._ec2_arguments = (*ec2_arguments, *(("--throttle", "1") if aws_budgets else ()))
+        self._budgets = {} if aws_budgets else {"ENI_TASKS_BUDGETS": NO_BUDGETS}
+        self._with_flower = with_flower
+        self._settings = dict(settings or {})
+        self.folder = Path(tempfile.mkdtemp(prefix="eni-tasks-sandbox-"))
+        self.children = Children(self.folder)
+        self.environment: dict[str, str] = {}
+        self.flower_url = ""
+
+    def __enter__(self) -> Sandbox:
+        try:
+            self._start_servers()
+            self._start_system()
+        except BaseException:
+            self.children.stop()
+            raise
+        return self
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        self.children.stop()
+        if kind is None or kind is KeyboardInterrupt:
+            shutil.rmtree(self.folder, ignore_errors=True)
+        else:
+            self._progress(f"logs are kept in {self.folder}")
+
+    def _start_servers(self) -> None:
+        self._progress("starting Redis, an EC2 API and a Kubernetes API")
+        redis_url = self.children.start_redis()
+        world: dict[str, Any] = self.children.start_server("ec2-api", "eni_tasks.sandbox.ec2", self._ec2_arguments)
+        kube_url = self.children.start_server("kubernetes-api", "eni_tasks.sandbox.kube")["url"]
+        self.ec2, self.kube = Ec2Admin(world["url"]), KubeAdmin(kube_url)
+        self.fleet = Fleet(self.ec2, world, kube_url)
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith(("ENI_TASKS_", "AWS_"))}
+        self.environment = {
+            **inherited,
+            "ENI_TASKS_REDIS_URL": redis_url,
+            "ENI_TASKS_CLUSTER": CLUSTER,
+            "ENI_TASKS_LOG_FORMAT": "console",
+            **self._budgets,
+            **self._settings,
+            "AWS_ENDPOINT_URL": world["url"],
+            "AWS_REGION": world["region"],
+            "AWS_ACCESS_KEY_ID": "sandbox",
+            "AWS_SECRET_ACCESS_KEY": "sandbox",  # the sandbox's EC2 takes any
+            "AWS_EC2_METADATA_DISABLED": "true",
+            "KUBECONFIG": str(write_kubeconfig(self.folder / "kubeconfig", kube_url)),
+        }
+
+    def _start_system(self) -> None:
+        self._progress("starting the watcher, a worker per queue and Flower")
+        for name in ("ec2", "apiserver", "resync", "watcher"):
+            self.start(name)
+        if self._with_flower:
+            port = free_port()
+            self.children.start("flower", "workers.flower", ["--no-auth", "--port", str(port)], self.environment)
+            self.flower_url = f"http://127.0.0.1:{port}"
+
+    def start(self, name: str, process: str = "") -> None:
+        """Start one more process of the system.
+
+        Args:
+            name: a module of `workers`.
+            process: its name among the children, if there is to be more than one.
+        """
+        self.children.start(process or name, f"workers.{name}", [], self.environment)
+
+    def services(self) -> Services:
+        """The use cases against this sandbox, in this process (which takes over its environment)."""
+        for name in [name for name in os.environ if name.startswith(("ENI_TASKS_", "AWS_"))]:
+            del os.environ[name]
+        os.environ.update(self.environment)
+        settings = load()
+        return Services(settings, CeleryMessages(make_app(settings)))
