@@ -1,0 +1,1 @@
+"""EC2 through boto3: the only place that knows the vendor's requests, answers and error codes."""

@@ -1,0 +1,67 @@
+"""Sends one EC2 call: times it, tells the observer, translates what went wrong."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from botocore import xform_name
+
+from eni_tasks.adapters.ec2.errors import CALL_ERRORS, translate
+
+if TYPE_CHECKING:
+    from eni_tasks.adapters.ec2.client import Ec2Clients
+
+OK = "OK"
+
+# What one call was: EC2 action, error code or OK, seconds it took.
+Observer = Callable[[str, str, float], None]
+
+Answer = Mapping[str, Any]
+
+
+class Ec2Calls:
+    """The two ways to call EC2; boto3's untyped answers leave here as mappings of unknown content.
+
+    Args:
+        clients: where the boto3 clients come from.
+        observe: called after every call, also one that failed.
+    """
+
+    def __init__(self, clients: Ec2Clients, observe: Observer) -> None:
+        self._clients = clients
+        self._observe = observe
+
+    def read(self, action: str, **parameters: Any) -> Answer:
+        """Ask for something; boto3 may repeat the request.
+
+        Args:
+            action: EC2's name of it, such as "DescribeSubnets".
+            parameters: as boto3 names them.
+
+        Raises:
+            Ec2Error: EC2 refused or did not answer.
+            InvalidInput: no client can be made (no region).
+        """
+        return self._send(action, parameters, mutation=False)
+
+    def mutate(self, action: str, **parameters: Any) -> Answer:
+        """Change something; the request leaves this process once, whatever happens to its answer.
+
+        Args and Raises are those of `read`.
+        """
+        return self._send(action, parameters, mutation=True)
+
+    def _send(self, action: str, parameters: dict[str, Any], *, mutation: bool) -> Answer:
+        started = time.monotonic()
+        try:
+            # Making the client looks for credentials, so it fails like a call.
+            call = getattr(self._clients.get(mutation=mutation), xform_name(action))
+            answer: Answer = call(**parameters)
+        except CALL_ERRORS as error:
+            refusal = translate(action, error, mutation=mutation)
+            self._observe(action, refusal.code, time.monotonic() - started)
+            raise refusal from error
+        self._observe(action, OK, time.monotonic() - started)
+        return answer

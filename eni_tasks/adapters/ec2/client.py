@@ -1,0 +1,95 @@
+"""The boto3 clients: one session per process, made late, made again after a fork.
+
+Region, endpoint and credentials come from AWS's usual places (environment, shared files, role of the
+pod or the instance); nothing here names a host. Sending a call is the work of `calls`.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import Any, NamedTuple
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import NoRegionError
+
+from eni_tasks.errors import InvalidInput
+
+
+class ClientOptions(NamedTuple):
+    """How a process talks to EC2.
+
+    Args:
+        connect_timeout_seconds: longest wait for a connection.
+        read_timeout_seconds: longest wait for an answer.
+        connections: at least the number of threads, else they queue for sockets.
+        read_attempts: how often boto3 itself may send a read; a mutation is always sent once.
+    """
+
+    connect_timeout_seconds: float = 3.0
+    read_timeout_seconds: float = 20.0
+    connections: int = 16
+    read_attempts: int = 2
+
+
+class _Clients(NamedTuple):
+    """What belongs to one process; boto3 has no types, so Any begins here."""
+
+    pid: int
+    reads: Any
+    mutations: Any
+
+
+class Ec2Clients:
+    """Gives every thread of a process the same two clients: one for reads, one for mutations.
+
+    They differ in retries alone. boto3 would repeat a mutation whose answer got lost, and so assign
+    addresses twice; and a client inherited over a fork would share its sockets with the parent.
+    """
+
+    def __init__(self, options: ClientOptions) -> None:
+        self._options = options
+        self._lock = threading.Lock()
+        self._clients: _Clients | None = None
+
+    def get(self, *, mutation: bool) -> Any:
+        """Return this process's client for reads or for mutations.
+
+        Raises:
+            InvalidInput: no region is known, or the region or endpoint makes no sense.
+        """
+        clients = self._clients
+        if clients is None or clients.pid != os.getpid():
+            with self._lock:
+                clients = self._clients
+                if clients is None or clients.pid != os.getpid():
+                    clients = self._clients = self._build()
+        return clients.mutations if mutation else clients.reads
+
+    def _build(self) -> _Clients:
+        # boto3 itself looks at AWS_DEFAULT_REGION only, the other SDKs at AWS_REGION.
+        session = boto3.session.Session(region_name=os.environ.get("AWS_REGION") or None)
+        try:
+            return _Clients(
+                pid=os.getpid(),
+                reads=session.client("ec2", config=self._config(self._options.read_attempts)),
+                mutations=session.client("ec2", config=self._config(1)),
+            )
+        except NoRegionError as error:
+            raise InvalidInput(
+                "no AWS region is known: set AWS_REGION (or AWS_DEFAULT_REGION) to the region of the nodes"
+            ) from error
+        except ValueError as error:
+            raise InvalidInput(
+                f"AWS_REGION or AWS_ENDPOINT_URL_EC2 (AWS_ENDPOINT_URL) cannot be used: {error}"
+            ) from error
+
+    def _config(self, attempts: int) -> Config:
+        return Config(
+            connect_timeout=self._options.connect_timeout_seconds,
+            read_timeout=self._options.read_timeout_seconds,
+            max_pool_connections=self._options.connections,
+            tcp_keepalive=True,
+            retries={"mode": "standard", "total_max_attempts": attempts},
+        )

@@ -1,0 +1,116 @@
+"""The changing half of the EC2 port: one request each, and an answer that is checked.
+
+An answer that lacks what was promised is as doubtful as none: the change has most likely happened,
+so the caller must look before doing anything else. The order of steps is the use cases' business.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from eni_tasks.adapters.ec2.errors import malformed
+from eni_tasks.adapters.ec2.reads import interface_in
+from eni_tasks.errors import Ec2Error, Ec2Reaction
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from eni_tasks.adapters.ec2.calls import Ec2Calls
+    from eni_tasks.model.network import InstanceId, Interface, InterfaceId, SubnetId
+
+NETWORK_CARD = 0
+
+_ATTACHMENT_GONE = ("InvalidAttachmentID.NotFound", "InvalidAttachment.NotFound")
+_INTERFACE_GONE = ("InvalidNetworkInterfaceID.NotFound",)
+
+
+class Ec2Mutations:
+    """Mutations for `BotoEc2`, which brings the attribute."""
+
+    _calls: Ec2Calls
+
+    def create_interface(  # noqa: PLR0913 - EC2's own parameters
+        self,
+        *,
+        subnet_id: SubnetId,
+        secondary_count: int,
+        security_groups: Sequence[str],
+        description: str,
+        tags: Mapping[str, str],
+        client_token: str,
+    ) -> Interface:
+        """Create an interface; see the port."""
+        action = "CreateNetworkInterface"
+        if not security_groups:
+            raise Ec2Error(
+                action,
+                "NoSecurityGroups",
+                f"not sent: without groups the interface in {subnet_id} would get the VPC's default group",
+                Ec2Reaction.OUR_FAULT,
+            )
+        # EC2 refuses an empty list of tags and a count of zero.
+        wanted: dict[str, object] = {"SecondaryPrivateIpAddressCount": secondary_count} if secondary_count else {}
+        if tags:
+            named = [{"Key": key, "Value": value} for key, value in tags.items()]
+            wanted["TagSpecifications"] = [{"ResourceType": "network-interface", "Tags": named}]
+        answer = self._calls.mutate(
+            action,
+            SubnetId=subnet_id,
+            Groups=list(security_groups),
+            Description=description,
+            ClientToken=client_token,
+            **wanted,
+        )
+        if "NetworkInterface" not in answer:
+            raise malformed(action, f"for {subnet_id} names no interface", mutation=True)
+        return interface_in(action, answer["NetworkInterface"], mutation=True)
+
+    def attach_interface(self, interface_id: InterfaceId, instance_id: InstanceId, device_index: int) -> str:
+        """Attach to network card 0 at `device_index`; see the port."""
+        # Without the card EC2 takes indexes of another card for taken on types with several.
+        answer = self._calls.mutate(
+            "AttachNetworkInterface",
+            NetworkInterfaceId=interface_id,
+            InstanceId=instance_id,
+            DeviceIndex=device_index,
+            NetworkCardIndex=NETWORK_CARD,
+        )
+        attachment_id = answer.get("AttachmentId")
+        if not attachment_id:
+            what = f"for {interface_id} on {instance_id} names no attachment"
+            raise malformed("AttachNetworkInterface", what, mutation=True)
+        return str(attachment_id)
+
+    def set_delete_on_termination(self, interface_id: InterfaceId, attachment_id: str) -> None:
+        """Let the interface die with its instance; see the port."""
+        self._calls.mutate(
+            "ModifyNetworkInterfaceAttribute",
+            NetworkInterfaceId=interface_id,
+            Attachment={"AttachmentId": attachment_id, "DeleteOnTermination": True},
+        )
+
+    def assign_addresses(self, interface_id: InterfaceId, count: int) -> tuple[str, ...]:
+        """Assign `count` more secondary addresses; see the port."""
+        action = "AssignPrivateIpAddresses"
+        answer = self._calls.mutate(action, NetworkInterfaceId=interface_id, SecondaryPrivateIpAddressCount=count)
+        assigned = [given.get("PrivateIpAddress") for given in answer.get("AssignedPrivateIpAddresses", ())]
+        addresses = tuple(str(address) for address in assigned if address)
+        if len(addresses) != count:
+            raise malformed(action, f"for {interface_id} names {len(addresses)} addresses, not {count}", mutation=True)
+        return addresses
+
+    def detach_interface(self, attachment_id: str) -> None:
+        """Begin to detach; see the port."""
+        self._until_gone("DetachNetworkInterface", _ATTACHMENT_GONE, AttachmentId=attachment_id)
+
+    def delete_interface(self, interface_id: InterfaceId) -> None:
+        """Delete an unattached interface; see the port."""
+        self._until_gone("DeleteNetworkInterface", _INTERFACE_GONE, NetworkInterfaceId=interface_id)
+
+    def _until_gone(self, action: str, gone: Sequence[str], **parameters: str) -> None:
+        """Send a removal; that there is nothing to remove is what was wanted."""
+        try:
+            self._calls.mutate(action, **parameters)
+        except Ec2Error as error:
+            if error.code not in gone:
+                raise
