@@ -14,9 +14,10 @@ import msgspec
 import structlog
 
 from eni_tasks.domain.planner import plan
+from eni_tasks.domain.status import writes
 from eni_tasks.errors import Ec2Error, InvalidInput, LeaseLost, NodeGone
 from eni_tasks.model.network import NodeName
-from eni_tasks.model.node import Policy
+from eni_tasks.model.node import Memory, Policy
 from eni_tasks.model.plan import Assign, Plan, Reason, Urgency
 from eni_tasks.observability.logs import logger
 from eni_tasks.ports.state import Claim, Finished, Store, Work, WorkKind
@@ -101,9 +102,8 @@ class Maintain:
             step = self._step(claim, gathered, decision)
             did += [step.did] if step.did else []
             report["reason"], report["explanation"] = decision.reason.value, list(decision.explanation)
-            again = self._remember(claim, gathered, decision, step)
-            if step.changed and (step.stop or decision.urgency is Urgency.EMPTY):
-                # Pods wait: what there is so far is shown before the next interface is made.
+            memory, again = self._remember(claim, gathered, decision, step)
+            if self._to_be_shown(gathered, decision, step, memory):
                 self._dispatch.mark(WorkKind.PUBLISH, [(claim.name, decision.urgency)], ends_wait=True)
             if step.stop:
                 return again
@@ -136,8 +136,8 @@ class Maintain:
             return Step(stop=True, again_after_seconds=wait, trouble=decision.explanation[-1])
         return Step(stop=True, trouble=decision.explanation[-1] if decision.blocked else "")
 
-    def _remember(self, claim: Claim, gathered: Gathered, decision: Plan, step: Step) -> float | None:
-        """Write down what the next run, the object and people should know; returns the wait."""
+    def _remember(self, claim: Claim, gathered: Gathered, decision: Plan, step: Step) -> tuple[Memory, float | None]:
+        """Write down what the next run, the object and people should know; returns it, and the wait."""
         before = gathered.snapshot.memory
         memory = step.memory or before
         again = step.again_after_seconds
@@ -156,9 +156,18 @@ class Maintain:
         )
         if memory != before:
             self._store.put_memory(claim, memory)
-        if memory.trouble != before.trouble and not step.changed:
-            self._dispatch.mark(WorkKind.PUBLISH, [(claim.name, Urgency.DEFICIT)], ends_wait=True)
-        return again
+        return memory, again
+
+    def _to_be_shown(self, gathered: Gathered, decision: Plan, step: Step, memory: Memory) -> bool:
+        """Say whether the object is to be written now."""
+        if step.changed:
+            # Pods wait: what there is so far is shown before the next interface is made.
+            return step.stop or decision.urgency is Urgency.EMPTY
+        if not step.stop or gathered.snapshot.interfaces is None:
+            return False
+        # Compared instead of remembered: this run ends what one that died may have begun.
+        snapshot = msgspec.structs.replace(gathered.snapshot, memory=memory)
+        return any(writes(gathered.obj, snapshot, self._policy))
 
 
 def _back_off_seconds(failures: int) -> float:
