@@ -214,6 +214,11 @@ class System:
                 return reports
             self.later(wait)
 
+    def settle_reads(self) -> None:
+        """Have the new nodes read, and leave what follows waiting."""
+        self.take_in()
+        self.services.refresh.instances()
+
     def resync(self, services: Services | None = None) -> None:
         """Let everything be read again, and what follows from it be done."""
         (services or self.services).dispatch.refresh_inventory()
@@ -264,6 +269,12 @@ class System:
             if inside or named.endswith(f":{name}"):
                 found.append(named)
         return found
+
+    def reserved(self) -> dict[str, int]:
+        """Addresses that the ledger holds back after everything was described again."""
+        self.later(60)
+        self.services.refresh.inventory()
+        return {name.decode(): int(count) for name, count in self.redis.hgetall(self._keys.ledger).items()}
 
     def view(self, name: str = "node") -> NodeView:
         """The node as people see it."""

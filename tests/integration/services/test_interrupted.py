@@ -1,0 +1,174 @@
+"""A worker dies at every point of its way; whoever comes next brings the node to the same end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pumped
+import pytest
+
+from eni_tasks.model.network import NodeName
+from eni_tasks.ports.state import WorkKind
+from eni_tasks.sandbox.ec2.knobs import Fault
+
+if TYPE_CHECKING:
+    from pumped import System
+
+NODE = NodeName("node")
+NOT_ATTACHABLE = Fault(action="AttachNetworkInterface", code="InvalidParameterCombination", times=1)
+
+# Each call on the way of a new interface, in its order, with its number among those of its name.
+CREATING = [
+    ("store", "reserve", 1),
+    ("store", "put_journal", 1),  # intent
+    ("ec2", "create_interface", 1),
+    ("store", "settle", 1),
+    ("store", "put_journal", 2),  # created
+    ("ec2", "attach_interface", 1),
+    ("store", "put_journal", 3),  # attached
+    ("store", "record", 1),
+    ("ec2", "set_delete_on_termination", 1),
+    ("store", "put_journal", 4),  # struck out
+    ("store", "event", 1),
+    ("store", "put_memory", 1),
+    ("work", "finish", 1),
+]
+UNDOING = [
+    ("store", "put_journal", 3),  # undo
+    ("store", "refused", 1),
+    ("ec2", "delete_interface", 1),
+    ("store", "put_journal", 4),  # struck out
+    ("store", "put_memory", 1),
+]
+ASSIGNING = [
+    ("store", "reserve", 1),
+    ("ec2", "assign_addresses", 1),
+    ("store", "record", 1),
+    ("store", "settle", 1),
+    ("store", "event", 1),
+    ("store", "put_memory", 1),
+]
+PUBLISHING = [("nodes", "patch_status", 1), ("nodes", "patch_spec", 1), ("store", "put_nodes", 2)]
+
+
+def points(calls: list[tuple[str, str, int]]) -> pytest.MarkDecorator:
+    cases = [(*call, after) for call in calls for after in (False, True)]
+    ids = [f"{'after' if after else 'before'}-{method}-{number}" for _, method, number, after in cases]
+    return pytest.mark.parametrize(("part", "method", "number", "after"), cases, ids=ids)
+
+
+def dies(system: System, part: str, method: str, number: int, *, after: bool) -> None:
+    """Let the first process work until it dies, and bury it."""
+    services = system.services
+    holder = services.publish._nodes if part == "nodes" else getattr(services, part)
+    system.settle_reads()
+    system.dies(holder, method, after=after, number=number)
+    with pytest.raises(pumped.Killed):
+        system.settle(within_seconds=5)
+    system.later(pumped.LEASE_SECONDS + 1)
+
+
+@points(CREATING)
+def test_a_new_interface_is_finished_by_the_next(
+    system: System, part: str, method: str, number: int, *, after: bool
+) -> None:
+    instance = system.add_node(eni={"first-interface-index": 1})
+    dies(system, part, method, number, after=after)
+    system.settle(system.process(), within_seconds=300)
+    assert [len(each.addresses) for each in system.interfaces(instance)] == [0, 8]
+    assert len(system.pool()) == 8
+    assert system.view().ready
+    assert system.interfaces(instance)[1].attachment.delete_on_termination
+    assert len([call for call in system.ec2.calls("AttachNetworkInterface") if call.effect]) == 1
+    assert system.clean()
+    assert system.reserved() == {}
+
+
+@points(UNDOING)
+def test_the_way_back_is_finished_by_the_next(
+    system: System, part: str, method: str, number: int, *, after: bool
+) -> None:
+    instance = system.add_node(eni={"first-interface-index": 1})
+    system.ec2.add_faults([NOT_ATTACHABLE])
+    dies(system, part, method, number, after=after)
+    system.settle(system.process(), within_seconds=300)
+    # Before the way back is in the journal, the next one attaches what is there.
+    kept_at_once = (method, number, after) == ("put_journal", 3, False)
+    deleted = [call for call in system.ec2.calls("DeleteNetworkInterface") if call.code == "OK"]
+    assert len({call.parameters["NetworkInterfaceId"] for call in deleted}) == (0 if kept_at_once else 1)
+    assert [len(each.addresses) for each in system.interfaces(instance)] == [0, 8]
+    assert system.view().ready
+    assert system.clean()
+
+
+@points(ASSIGNING)
+def test_addresses_are_not_assigned_twice(system: System, part: str, method: str, number: int, *, after: bool) -> None:
+    instance = system.add_node()
+    dies(system, part, method, number, after=after)
+    system.settle(system.process(), within_seconds=300)
+    assert len([call for call in system.ec2.calls("AssignPrivateIpAddresses") if call.effect]) == 1
+    assert [len(each.addresses) for each in system.interfaces(instance)] == [8]
+    assert len(system.pool()) == 8
+    assert system.view().ready
+    assert system.clean()
+
+
+@points(PUBLISHING)
+def test_a_half_written_object_is_finished_by_the_next(
+    system: System, part: str, method: str, number: int, *, after: bool
+) -> None:
+    system.add_node()
+    dies(system, part, method, number, after=after)
+    system.settle(system.process(), within_seconds=300)
+    assert len(system.pool()) == 8
+    assert set(system.pool().values()) == set(system.object()["status"]["eni"]["enis"])
+    assert sum(system.writes().values()) <= 3
+
+
+def test_who_lost_the_claim_makes_no_further_mutation(system: System) -> None:
+    """B19: A pauses for twice its lease after Create; B adopts the interface; one is attached in total."""
+    instance = system.add_node(eni={"first-interface-index": 1})
+    system.settle_reads()
+    other, real = system.process(), system.services.ec2.create_interface
+    reports = []
+
+    def slow(**parameters: object) -> object:
+        made = real(**parameters)
+        system.later(2 * pumped.LEASE_SECONDS)
+        reports.append(other.maintain.run(NODE))
+        return made
+
+    system.services.ec2.create_interface = slow
+    system.services.dispatch.sweep(10)
+    first = system.services.maintain.run(NODE)
+    assert "another worker" in first["skipped"]
+    assert reports[0]["did"]
+    assert system.mutations() == {"Create": 2, "Attach": 1, "Modify": 1}
+    assert len(system.interfaces(instance)) == 2
+    system.settle(other, within_seconds=60)
+    assert system.view().ready
+    assert system.clean()
+
+
+def test_a_second_worker_with_the_same_message_does_nothing(system: System) -> None:
+    system.add_node()
+    system.settle_reads()
+    claim = system.services.work.claim(WorkKind.MAINTAIN, NODE)
+    assert claim is not None
+    assert "another worker holds this node" in system.process().maintain.run(NODE)["skipped"]
+    assert system.mutations() == {}
+
+
+@pytest.mark.parametrize("entry", [b"{}", b"no json", b'{"step":"created","token":"t"}'])
+def test_a_journal_that_cannot_be_read_stops_only_its_node(system: System, entry: bytes) -> None:
+    system.add_node()
+    system.add_node("healthy")
+    system.settle_reads()
+    claim = system.services.work.claim(WorkKind.MAINTAIN, NODE)
+    assert claim is not None
+    assert system.services.store.put_journal(claim, entry)
+    system.services.dispatch.finish(claim)
+    system.settle(within_seconds=60)
+    assert system.view("healthy").ready
+    assert system.pool() == {}
+    assert "journal entry" in system.services.maintain.run(NODE)["failed"]
