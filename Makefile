@@ -1,0 +1,74 @@
+# Everything that is done to this repository. Each target sets up what it needs in .venv by itself.
+
+PYTHON ?= python3
+ARGS ?=
+KIND ?=
+
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+
+# More workers than this only wait for one another's servers.
+PYTEST := $(BIN)/pytest -n auto --maxprocesses 4
+
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+.PHONY: help sandbox check test format bench lock clean
+
+help:  ## Show what there is
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+sandbox: .venv/.runtime  ## Run the whole system here, with a live table (ARGS="--nodes 50", "--until-ready", "--help")
+	@$(BIN)/eni-tasks sandbox $(ARGS)
+
+check: .venv/.dev  ## Do what CI does: lint, types, layers, all tests
+	$(BIN)/ruff check --quiet
+	$(BIN)/ruff format --check --quiet
+	$(BIN)/mypy --no-error-summary
+	@$(BIN)/lint-imports > .venv/layers.log || { cat .venv/layers.log; exit 1; }
+	$(PYTEST)
+
+test: .venv/.dev  ## Run tests (KIND=unit, contract, integration or e2e; ARGS="-k words")
+	$(PYTEST) $(if $(KIND),tests/$(KIND)) $(ARGS)
+
+format: .venv/.dev  ## Write the code the way `check` wants it
+	$(BIN)/ruff check --quiet --fix
+	$(BIN)/ruff format --quiet
+
+bench: .venv/.dev  ## Measure fleets of several sizes (ARGS="--nodes 100")
+	@$(BIN)/python bench/fill.py $(ARGS)
+
+# Pins that still fit stay; ARGS=--upgrade takes the newest.
+lock: .venv/.python  ## Write both lock files from pyproject.toml (ARGS=--upgrade)
+	@echo "Resolving the dependencies of pyproject.toml…"
+	@$(PIP) install uv
+	@$(COMPILE) --output-file requirements.lock $(ARGS)
+	@$(COMPILE) --group dev --output-file requirements-dev.lock $(ARGS)
+
+COMPILE := $(BIN)/uv pip compile pyproject.toml --quiet --extra sandbox --python-version 3.11 \
+	--no-header --no-annotate --no-emit-index-url
+
+clean:  ## Remove .venv and everything that was generated
+	rm -rf .venv build dist *.egg-info .*_cache .hypothesis
+	find . -name __pycache__ -prune -exec rm -rf {} +
+
+# -- what the targets above stand on ---------------------------------------------------------------
+
+# Two stamps in one environment: a sandbox needs no test tools.
+.venv/.runtime: requirements.lock pyproject.toml | .venv/.python
+	@echo "Installing what requirements.lock names into .venv…"
+	@$(PIP) install --requirement requirements.lock
+	@$(PIP) install --no-deps --editable .
+	@touch $@
+
+.venv/.dev: requirements-dev.lock pyproject.toml | .venv/.python
+	@echo "Installing what requirements-dev.lock names into .venv…"
+	@$(PIP) install --requirement requirements-dev.lock
+	@$(PIP) install --no-deps --editable .
+	@touch $@
+
+.venv/.python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "$(PYTHON) is missing or older than Python 3.11; say which to take: make PYTHON=python3.11 …" >&2; exit 1; }
+	@echo "Creating .venv with $$($(PYTHON) --version)…"
+	@$(PYTHON) -m venv .venv || { echo "No venv module; on Debian: apt-get install python3-venv" >&2; exit 1; }
+	@touch $@
