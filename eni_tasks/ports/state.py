@@ -48,6 +48,14 @@ class Finished(StrEnum):
     STALE = "stale"  # the claim was no longer ours
 
 
+class Backlog(Value, frozen=True):
+    """The work of one kind: all of it, and the part that should have been served by now."""
+
+    pending_count: int
+    overdue_count: int
+    oldest_overdue_seconds: float = 0.0
+
+
 class Work(Protocol):
     """Mark, claim, renew, finish, sweep: the rules of a work queue, made distributed."""
 
@@ -91,6 +99,10 @@ class Work(Protocol):
         """Take at most `limit` overdue nodes that no live claim holds, most urgent first, for sending again."""
         ...
 
+    def backlog(self, kind: WorkKind) -> Backlog:
+        """How much is queued, waiting or running, for people and for scaling."""
+        ...
+
     def forget(self, name: NodeName) -> None:
         """Drop all work of a node that is gone; a claim that is still held turns stale."""
         ...
@@ -117,6 +129,14 @@ class Spent(Value, frozen=True):
     why: str = ""
 
 
+class Pause(Value, frozen=True):
+    """Who stopped all mutations, why and since when (Redis seconds)."""
+
+    who: str
+    why: str
+    since: float
+
+
 class Budgets(Protocol):
     """One token bucket per EC2 action, shared by all workers, and the fence in front of it."""
 
@@ -139,6 +159,18 @@ class Budgets(Protocol):
 
     def close_breaker(self, action: str) -> None:
         """Let everybody through again: a probe succeeded."""
+        ...
+
+    def pause(self, who: str, why: str) -> None:
+        """Stop all mutations; everything else goes on."""
+        ...
+
+    def resume(self) -> None:
+        """Let mutations go on."""
+        ...
+
+    def paused(self) -> Pause | None:
+        """The pause that is in force, or None."""
         ...
 
 
@@ -169,6 +201,14 @@ class World(Value, frozen=True):
     reserved: dict[str, int]
     benched: frozenset[str]
     now: float
+
+
+class Event(Value, frozen=True):
+    """One line of the stream of events; the id begins with Redis' time in milliseconds."""
+
+    id: str
+    what: str
+    fields: dict[str, str]
 
 
 class Store(Protocol):
@@ -294,8 +334,16 @@ class Store(Protocol):
         """Write (or with None strike out) the saga's step; False if the claim is no longer ours."""
         ...
 
+    def journals(self) -> dict[NodeName, bytes]:
+        """All sagas in flight."""
+        ...
+
     def event(self, what: str, fields: Mapping[str, str | int | float]) -> None:
         """Append one line to the capped stream of events."""
+        ...
+
+    def events(self, *, after: str, limit: int) -> list[Event]:
+        """Read the next events after an id ("0": from the oldest that is kept)."""
         ...
 
     # -- coordination ------------------------------------------------------------------------

@@ -19,8 +19,8 @@ if lease and tonumber(lease) > now then
   return false
 end
 
--- Not below the clock: fences go on growing when Redis was emptied or lost its last writes.
-local next_fence = math.max((tonumber(redis.call('GET', KEYS[3])) or 0) + 1, now)
+-- Not below the clock (in µs): fences go on growing when Redis was emptied or lost its last writes.
+local next_fence = math.max((tonumber(redis.call('GET', KEYS[3])) or 0) + 1, clock[1] * 1000000 + clock[2])
 redis.call('SET', KEYS[3], next_fence)
 local generation = tonumber(gen) or 0
 local ends = now + tonumber(ARGV[3])
