@@ -62,7 +62,7 @@ class Faults:
         return [fault for fault, _ in self._pending]
 
     def take(self, world: World, action: str, query: Query) -> Fault | None:
-        """Returns the first fault that is due for a call; every fault that matches counts the call."""
+        """Returns the first fault that is due for a call, which those scripted after it don't see."""
         due: Fault | None = None
         left: list[tuple[Fault, int]] = []
         for fault, matched in self._pending:

@@ -264,9 +264,8 @@ def unassign_addresses(world: World, *, interface_id: str, addresses: Sequence[s
         Refused: no such interface, or an address is not one of its secondary addresses.
     """
     interface = world.interface(interface_id)
-    absent = [address for address in addresses if address not in interface.addresses]
-    if absent:
-        raise invalid_value(f"Some of the specified addresses are not assigned to interface {interface.id}: {absent}")
+    if not set(addresses) <= set(interface.addresses):
+        raise invalid_value(f"Some of the specified addresses are not assigned to interface {interface.id}")
     world.on_release("UnassignPrivateIpAddresses", interface, addresses)
     left = tuple(address for address in interface.addresses if address not in addresses)
     world.keep_interface(interface.id, replace(interface, addresses=left))

@@ -80,7 +80,10 @@ class Query:
 
     def texts(self, name: str) -> list[str]:
         """Returns a list of texts, in the order of their numbers."""
-        return [value for _, value in sorted(self._tree.get(name, {}).items(), key=lambda item: int(item[0]))]
+        numbered = self._tree.get(name, {})
+        if not isinstance(numbered, dict):
+            raise invalid_value(f"Value ({numbered}) for parameter {name} is invalid.")
+        return [value for _, value in sorted(numbered.items(), key=lambda item: int(item[0]))]
 
     def structs(self, name: str) -> list[Query]:
         """Returns a list of structures, in the order of their numbers."""
