@@ -60,7 +60,9 @@ class State:
         """Keys of work that is not done."""
         prefix = self.keys.work(KIND, "").split("work:")[0]
         return [
-            key.decode() for part in ("work", "pending") for key in self.client.scan_iter(f"{prefix}{part}:*", count=1000)
+            key.decode()
+            for part in ("work", "pending")
+            for key in self.client.scan_iter(f"{prefix}{part}:*", count=1000)
         ]
 
 

@@ -1,0 +1,212 @@
+"""Who may overwrite what is known of an instance, and what is to be read again."""
+
+from __future__ import annotations
+
+import pytest
+from state_under_test import INSTANCE, LEASE, SETTLE, State, interface
+
+from eni_tasks.model.network import InstanceId, NodeName
+from eni_tasks.ports.state import Claim, Facts
+
+OLD, NEW = interface("eni-1", "10.0.0.2"), interface("eni-1", "10.0.0.2", "10.0.0.3")
+BUSY = 8
+
+
+def known(state: State) -> Facts:
+    return state.store.facts([INSTANCE])[INSTANCE]
+
+
+def read(state: State, *, ago: float = 0.0, version: int | None = None, doubt: bool = False) -> bool:
+    """A describe that began `ago` seconds ago, compared with the facts as they are now, is entered."""
+    if version is None:
+        version = (
+            state.store.facts([INSTANCE])
+            .get(INSTANCE, Facts(instance_id=INSTANCE, interfaces=(), described_at=0))
+            .version
+        )
+    return state.store.merge(INSTANCE, [NEW], started_at=state.store.now() - ago, version=version, doubt=doubt)
+
+
+def begun(state: State) -> Claim:
+    """The instance was read long ago, and a mutation of it has just been let through."""
+    assert state.store.merge(INSTANCE, [OLD], started_at=state.store.now() - 100, version=0, doubt=False)
+    claim = state.claim()
+    state.budgets.spend(claim, "A", INSTANCE, urgent=True, busy_seconds=BUSY)
+    return claim
+
+
+def test_what_was_never_read_is_missing(state: State) -> None:
+    claim = state.claim()
+    state.budgets.spend(claim, "A", INSTANCE, urgent=True, busy_seconds=BUSY)
+    assert state.store.facts([INSTANCE, InstanceId("i-2")]) == {}
+
+
+def test_a_first_read(state: State) -> None:
+    assert read(state)
+    facts = known(state)
+    assert facts.interfaces == (NEW,)
+    assert facts.version == 1
+    assert facts.described_at == pytest.approx(state.store.now(), abs=1)
+    assert 0 < state.client.pttl(state.keys.facts(INSTANCE)) <= 86_400_000
+
+
+@pytest.mark.parametrize(
+    ("ended_ago", "read_ago", "entered"),
+    [
+        (0, 0, False),
+        (SETTLE - 1, 0, False),
+        (SETTLE + 1, 0, True),
+        (SETTLE + 2, 3, False),
+        (100, 99, False),
+        (100, 94, True),
+    ],
+    ids=["at once", "within the settle time", "after it", "read began within it", "slow read", "slow but late enough"],
+)
+def test_a_read_counts_if_it_began_after_the_mutation_and_the_settle_time(
+    state: State, ended_ago: float, read_ago: float, entered: bool
+) -> None:
+    claim = begun(state)
+    assert state.store.record(claim, INSTANCE, [OLD])
+    state.later(ended_ago)
+    assert read(state, ago=read_ago) is entered
+    assert known(state).interfaces == ((NEW,) if entered else (OLD,))
+
+
+@pytest.mark.parametrize(("later", "entered"), [(BUSY + SETTLE - 1, False), (BUSY + SETTLE + 1, True)])
+def test_a_mutation_without_an_answer_may_go_on_until_its_time_out(state: State, later: float, entered: bool) -> None:
+    begun(state)
+    assert known(state).in_air
+    state.later(later)
+    assert read(state) is entered
+    assert known(state).in_air is not entered
+
+
+@pytest.mark.parametrize(("ago", "entered"), [(3, False), (2, True), (1, True)], ids=["older", "as old", "newer"])
+def test_reads_may_overtake_each_other(state: State, ago: float, entered: bool) -> None:
+    now = state.store.now()
+    state.store.merge(INSTANCE, [OLD], started_at=now - 2, version=0, doubt=False)
+    assert state.store.merge(INSTANCE, [NEW], started_at=now - ago, version=1, doubt=False) is entered
+
+
+@pytest.mark.parametrize("version", [0, 2])
+def test_a_read_compared_with_other_facts_is_refused(state: State, version: int) -> None:
+    assert read(state)
+    assert not read(state, version=version)
+
+
+def test_an_answer_is_entered_at_once(state: State) -> None:
+    claim = begun(state)
+    assert state.store.record(claim, INSTANCE, [NEW])
+    facts = known(state)
+    assert (facts.interfaces, facts.version, facts.in_air, facts.doubted_at) == ((NEW,), 2, False, 0)
+    # It has ended now: no longer at the call's time-out.
+    assert facts.mutated_at == pytest.approx(state.store.now(), abs=1)
+
+
+def test_a_late_answer_does_not_overwrite_a_later_claim(state: State) -> None:
+    late = begun(state)
+    state.later(LEASE)
+    successor = state.claim()
+    state.budgets.spend(successor, "A", INSTANCE, urgent=True, busy_seconds=BUSY)
+    assert not state.store.record(late, INSTANCE, [NEW])
+    state.store.refused(late, INSTANCE, doubt=False)
+    assert known(state).in_air, "the successor's mutation still is"
+    assert state.store.record(successor, INSTANCE, [NEW])
+    assert not state.store.record(late, INSTANCE, [OLD])
+
+
+def test_a_late_answer_is_entered_while_nobody_did_more(state: State) -> None:
+    late = begun(state)
+    state.later(LEASE)
+    state.claim()
+    assert state.store.record(late, INSTANCE, [NEW])
+
+
+def test_a_refusal_lands_what_was_in_the_air(state: State) -> None:
+    claim = begun(state)
+    state.store.refused(claim, INSTANCE, doubt=False)
+    assert not known(state).in_air
+    assert known(state).interfaces == (OLD,)
+    state.later(SETTLE)
+    assert read(state)
+
+
+def test_a_refusal_that_contradicts_us_leaves_the_facts_unknown_until_a_read(state: State) -> None:
+    claim = begun(state)
+    state.store.refused(claim, INSTANCE, doubt=True)
+    assert known(state).in_air
+    state.later(SETTLE)
+    assert read(state)
+    assert not known(state).in_air
+
+
+def test_doubt_changes_nothing_but_is_remembered_from_its_first_read_on(state: State) -> None:
+    state.store.merge(INSTANCE, [OLD], started_at=state.store.now() - 100, version=0, doubt=False)
+    assert read(state, ago=50, doubt=True)
+    first = known(state)
+    assert (first.interfaces, first.version) == ((OLD,), 2)
+    assert first.doubted_at == pytest.approx(state.store.now() - 50, abs=1)
+    assert read(state, doubt=True)
+    assert known(state).doubted_at == first.doubted_at
+    assert read(state)
+    assert (known(state).interfaces, known(state).doubted_at) == ((NEW,), 0)
+
+
+def test_a_dropped_instance_is_unknown(state: State) -> None:
+    read(state)
+    state.store.drop_facts(INSTANCE)
+    assert state.store.facts([INSTANCE]) == {}
+
+
+# -- reads --------------------------------------------------------------------------------------------
+A, B = NodeName("a"), NodeName("b")
+
+
+def take(state: State, limit: int = 9) -> dict[NodeName, str]:
+    return state.store.take_reads(limit, lease_seconds=60)
+
+
+def test_a_read_is_taken_once_and_struck_out(state: State) -> None:
+    state.store.want_reads([A, B])
+    assert state.store.due_reads() == 2
+    taken = take(state)
+    assert set(taken) == {A, B}
+    assert (take(state), state.store.due_reads()) == ({}, 0)
+    state.store.done_reads(taken)
+    state.later(999)
+    assert take(state) == {}
+
+
+def test_a_delayed_read_is_due_later(state: State) -> None:
+    state.store.want_reads([A], delay_seconds=10)
+    assert take(state) == {}
+    state.later(10)
+    assert set(take(state)) == {A}
+
+
+def test_a_read_whose_reader_died_is_due_again(state: State) -> None:
+    state.store.want_reads([A])
+    take(state)
+    state.later(60)
+    assert set(take(state)) == {A}
+
+
+def test_a_node_wanted_again_while_it_is_read_stays(state: State) -> None:
+    state.store.want_reads([A])
+    taken = take(state)
+    state.store.want_reads([A])
+    state.store.done_reads(taken)
+    assert set(take(state)) == {A}
+
+
+def test_reads_come_in_portions_oldest_first(state: State) -> None:
+    state.store.want_reads([B])
+    state.later(1)
+    state.store.want_reads([A])
+    assert (list(take(state, 1)), list(take(state, 1))) == ([B], [A])
+
+
+def test_a_forgotten_node_is_not_read(state: State) -> None:
+    state.store.want_reads([A])
+    state.store.forget_read(A)
+    assert state.store.due_reads() == 0
