@@ -1,0 +1,149 @@
+"""Addresses of a subnet: reserved before a call, settled after it, forgotten when described again."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pytest
+from state_under_test import NODE, SETTLE, SUBNET, State
+
+from eni_tasks.model.network import Infrastructure, Subnet, SubnetId, VpcId
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+def reserve(state: State, count: int, *, free: int = 10, hold: float = 30) -> str | None:
+    return state.store.reserve(SUBNET, count, free=free, hold_seconds=hold)
+
+
+def reserved(state: State, count: int) -> str:
+    reservation = reserve(state, count)
+    assert reservation is not None
+    return reservation
+
+
+def held(state: State) -> Mapping[str, int]:
+    return state.store.gather(NODE).reserved
+
+
+def entries(state: State) -> int:
+    """The sum of what the entries hold; it must be the ledger's."""
+    return sum(int(entry.rsplit(b"|", 1)[1]) for entry in state.client.zrange(state.keys.ledger_entries, 0, -1))
+
+
+def describe(state: State, *, ago: float = 0.0, free: int = 10) -> None:
+    subnet = Subnet(id=SUBNET, vpc_id=VpcId("vpc-1"), availability_zone="a", cidr="10.0.0.0/24", free=free)
+    state.store.put_infrastructure(Infrastructure(subnets={SUBNET: subnet}, described_at=state.store.now() - ago))
+
+
+@pytest.mark.parametrize(("count", "granted"), [(10, True), (11, False)])
+def test_what_is_free_can_be_reserved(state: State, count: int, granted: bool) -> None:
+    assert (reserve(state, count) is not None) is granted
+    assert held(state) == ({SUBNET: count} if granted else {})
+
+
+def test_what_others_hold_is_not_free(state: State) -> None:
+    reserved(state, 7)
+    assert reserve(state, 4) is None
+    assert reserve(state, 3) is not None
+
+
+def test_six_nodes_and_two_subnets_with_room_for_three_each(state: State) -> None:
+    """All choose at once; nobody goes empty, and no subnet is overdrawn."""
+    subnets = [SubnetId("subnet-a"), SubnetId("subnet-b")]
+    barrier, got = threading.Barrier(6), list[SubnetId]()
+
+    def choose() -> None:
+        barrier.wait()
+        got.append(next(s for s in subnets if state.store.reserve(s, 8, free=26, hold_seconds=30)))
+
+    threads = [threading.Thread(target=choose) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert Counter(got) == {"subnet-a": 3, "subnet-b": 3}
+    assert held(state) == {"subnet-a": 24, "subnet-b": 24}
+
+
+@pytest.mark.parametrize(
+    ("taken", "left"),
+    [(8, {SUBNET: 8}), (3, {SUBNET: 3}), (0, {}), (9, {SUBNET: 9})],
+    ids=["all", "part", "none", "more"],
+)
+def test_a_reservation_becomes_what_was_taken(state: State, taken: int, left: dict[str, int]) -> None:
+    reservation = reserved(state, 8)
+    for _ in range(2):  # a repeated call changes nothing
+        state.store.settle(reservation, taken)
+        assert held(state) == left
+        assert entries(state) == sum(left.values())
+
+
+def test_what_was_taken_can_be_given_back(state: State) -> None:
+    settled = state.store.settle(reserved(state, 8), 5)
+    state.store.settle(settled, 0)
+    assert (held(state), entries(state)) == ({}, 0)
+
+
+def test_a_description_forgets_what_it_contains(state: State) -> None:
+    state.store.settle(reserved(state, 4), 4)
+    state.later(SETTLE + 2)
+    state.store.settle(reserved(state, 3), 3)
+    reserved(state, 1)
+    describe(state, ago=1)
+    assert held(state) == {SUBNET: 3 + 1}
+    assert entries(state) == 4
+
+
+def test_a_call_in_flight_counts_until_it_has_certainly_ended(state: State) -> None:
+    reserved(state, 4)  # its worker died
+    state.later(30 + SETTLE - 1)
+    describe(state)
+    assert held(state) == {SUBNET: 4}
+    state.later(2)
+    describe(state)
+    assert held(state) == {}
+
+
+def test_settling_what_a_description_forgot_counts_it_again(state: State) -> None:
+    reservation = reserved(state, 4)
+    state.later(30 + SETTLE + 1)
+    describe(state)
+    for _ in range(2):
+        state.store.settle(reservation, 4)
+        assert held(state) == {SUBNET: 4}
+
+
+def test_an_older_description_changes_nothing(state: State) -> None:
+    describe(state, free=7)
+    state.store.settle(reserved(state, 4), 4)
+    state.later(60)
+    describe(state, ago=61, free=99)
+    known = state.store.infrastructure()
+    assert known is not None
+    assert known.subnets[SUBNET].free == 7
+    assert held(state) == {SUBNET: 4}
+
+
+def test_infrastructure_is_decoded_once_per_process(state: State) -> None:
+    assert state.store.infrastructure() is None
+    describe(state)
+    first = state.store.infrastructure()
+    assert first is not None
+    assert state.store.gather(NODE).infrastructure is first
+    describe(state, ago=-1)
+    second = state.store.infrastructure()
+    assert second is not None
+    assert second.described_at > first.described_at
+
+
+def test_a_full_subnet_is_benched_for_a_while(state: State) -> None:
+    state.store.bench(SUBNET, 120)
+    assert state.store.gather(NODE).benched == {SUBNET}
+    state.later(119)
+    assert state.store.gather(NODE).benched == {SUBNET}
+    state.later(1)
+    assert state.store.gather(NODE).benched == frozenset()

@@ -1,0 +1,156 @@
+"""Nodes by resourceVersion and uid; their memory and journal behind the fence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from state_under_test import KIND, LEASE, NODE, State
+
+from eni_tasks.model.network import Infrastructure, InstanceId, Limits, NodeName
+from eni_tasks.model.node import Memory
+
+
+def node(version: str, uid: str = "uid-1", name: str = NODE) -> dict[str, Any]:
+    return {"metadata": {"name": name, "uid": uid, "resourceVersion": version}, "spec": {"v": version}}
+
+
+@pytest.mark.parametrize(
+    ("stored", "offered", "newer"),
+    [
+        ("9", "10", True),
+        ("10", "9", False),
+        ("10", "10", False),
+        ("9007199254740993", "9007199254740992", False),
+        ("9007199254740992", "9007199254740993", True),
+        ("999999999999999999999", "1000000000000000000000", True),
+    ],
+    ids=["longer", "shorter", "same", "beyond 2^53, older", "beyond 2^53, newer", "beyond 2^64"],
+)
+def test_only_newer_objects_are_stored(state: State, stored: str, offered: str, newer: bool) -> None:
+    assert state.store.put_nodes([node(stored)]) == [None]
+    assert state.store.put_nodes([node(offered)]) == [node(stored) if newer else False]
+    assert state.store.node(NODE) == node(offered if newer else stored)
+
+
+def test_another_object_of_the_same_name_follows_the_same_rule(state: State) -> None:
+    state.store.put_nodes([node("5", "uid-1")])
+    assert state.store.put_nodes([node("4", "uid-0"), node("6", "uid-2")]) == [False, node("5", "uid-1")]
+
+
+def test_many_in_one_call_and_read_back_in_portions(state: State) -> None:
+    objects = [node("1", name=f"n{i}") for i in range(450)]
+    assert state.store.put_nodes(objects) == [None] * 450
+    assert sorted(o["metadata"]["name"] for o in state.store.nodes()) == sorted(f"n{i}" for i in range(450))
+
+
+@pytest.mark.parametrize(
+    ("uid", "version", "dropped"),
+    [
+        ("", "", True),
+        ("uid-1", "", True),
+        ("uid-2", "", False),
+        ("", "99", False),
+        ("", "100", True),
+        ("", "1000", True),
+        ("uid-2", "100", True),
+        ("uid-1", "99", True),
+        ("uid-2", "99", False),
+    ],
+)
+def test_a_node_is_dropped_if_it_is_still_that_one(state: State, uid: str, version: str, dropped: bool) -> None:
+    claim = state.claim()
+    state.store.put_nodes([node("100")])
+    state.store.put_memory(claim, Memory(failures=1))
+    state.store.put_journal(claim, b"step")
+    assert state.store.drop_node(NODE, uid=uid, resource_version=version) is dropped
+    world = state.store.gather(NODE)
+    assert (world.obj is None, world.memory == Memory(), world.journal is None) == (dropped,) * 3
+
+
+def test_a_node_is_dropped_once(state: State) -> None:
+    state.store.put_nodes([node("1")])
+    assert state.store.drop_node(NODE)
+    assert not state.store.drop_node(NODE)
+    assert state.store.put_nodes([node("1")]) == [None]
+
+
+def test_memory_and_journal_need_a_live_claim(state: State) -> None:
+    claim = state.claim()
+    memory = Memory(uid="u", failures=2, reasons=("at-size",))
+    assert state.store.put_memory(claim, memory)
+    assert state.store.put_journal(claim, b"one")
+    state.later(LEASE)
+    assert not state.store.put_memory(claim, Memory())
+    assert not state.store.put_journal(claim, b"two")
+    successor = state.claim()
+    assert not state.store.put_journal(claim, None)
+    world = state.store.gather(NODE)
+    assert (world.memory, world.journal) == (memory, b"one")
+    assert state.store.journals() == {NODE: b"one"}
+    assert state.store.put_journal(successor, None)
+    assert state.store.gather(NODE).journal is None
+
+
+def test_an_empty_world_is_unknown_not_zero(state: State) -> None:
+    world = state.store.gather(NODE)
+    assert (world.obj, world.journal, world.infrastructure, world.memory) == (None, None, None, Memory())
+    assert state.store.details(InstanceId("i-1"), "m5.large") == (None, None, False)
+
+
+def test_one_world_is_one_round_trip_and_the_details_another(state: State) -> None:
+    state.store.put_infrastructure(Infrastructure(described_at=1))
+    state.store.gather(NODE)  # decodes the infrastructure, once
+    exchanges: list[int] = []
+    connection = state.client.connection_pool.get_connection()
+    send = connection.send_packed_command
+    connection.send_packed_command = lambda *args, **kwargs: (exchanges.append(1), send(*args, **kwargs))[1]
+    state.client.connection_pool.release(connection)
+    state.store.gather(NODE)
+    state.store.details(InstanceId("i-1"), "m5.large")
+    assert len(exchanges) == 2
+
+
+def test_limits_tell_unknown_from_never_asked(state: State) -> None:
+    known = Limits(instance_type="m5.large", max_interfaces=3, ipv4_per_interface=10)
+    state.store.put_limits({"m5.large": known, "x9.odd": None}, negative_ttl_seconds=600)
+    assert state.store.limits(["m5.large", "x9.odd", "new"]) == {"m5.large": known, "x9.odd": None}
+    assert state.store.details(InstanceId("i-1"), "m5.large") == (None, known, True)
+    assert state.store.details(InstanceId("i-1"), "x9.odd") == (None, None, True)
+    state.store.put_limits({"x9.odd": None}, negative_ttl_seconds=-1)
+    assert state.store.limits(["x9.odd"]) == {}
+    assert state.store.limits([]) == {}
+
+
+def test_events_are_read_in_order_from_where_one_stopped(state: State) -> None:
+    for number in range(3):
+        state.store.event("AssignPrivateIpAddresses", {"node": NODE, "count": number})
+    first, *_ = state.store.events(after="0", limit=1)
+    assert (first.what, first.fields) == ("AssignPrivateIpAddresses", {"node": "n", "count": "0"})
+    assert [e.fields["count"] for e in state.store.events(after=first.id, limit=9)] == ["1", "2"]
+
+
+def test_the_epoch_stands_until_redis_is_emptied(state: State) -> None:
+    assert state.store.epoch() is None
+    mark = state.store.begin_epoch()
+    assert state.store.begin_epoch() == state.store.epoch() == mark
+    state.client.delete(state.keys.epoch)
+    assert state.store.begin_epoch() != mark
+
+
+def test_a_slot_is_one_callers_per_period(state: State) -> None:
+    assert [state.store.take_slot("tick", 60) for _ in range(3)] == [True, False, False]
+    assert state.store.take_slot("other", 60)
+    assert 0 < state.client.pttl(state.keys.slot("tick")) <= 60_000
+
+
+def test_every_key_carries_the_clusters_hash_tag(state: State) -> None:
+    claim = state.claim()
+    state.store.put_nodes([node("1")])
+    state.store.put_journal(claim, b"x")
+    state.store.begin_epoch()
+    assert state.keys.work(KIND, NodeName("n")) == f"{{eni:{state.cluster}}}:v1:work:maintain:n"
+    tag = f"{{eni:{state.cluster}}}:v1:".encode()
+    mine = [key for key in state.client.scan_iter(f"*{state.cluster}*", count=1000)]
+    assert len(mine) >= 6
+    assert all(key.startswith(tag) for key in mine)
