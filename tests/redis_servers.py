@@ -65,6 +65,8 @@ def _answers(url: str, process: subprocess.Popen[bytes]) -> bool:
         while process.poll() is None and time.monotonic() < deadline:
             try:
                 return bool(client.ping())
+            except redis.AuthenticationError:
+                return True
             except redis.ConnectionError:
                 time.sleep(0.02)
     return False

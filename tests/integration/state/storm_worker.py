@@ -1,0 +1,56 @@
+"""A worker process of the storm: takes hints, claims, works a moment, finishes, and may be killed at any point.
+
+Run as a program: URL, cluster, lease and overdue time in seconds. All that it observes goes to Redis.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import time
+
+from eni_tasks.adapters.state.connection import Scripts, connect
+from eni_tasks.adapters.state.keys import Keys
+from eni_tasks.adapters.state.work import RedisWork
+from eni_tasks.model.network import NodeName
+from eni_tasks.ports.state import Finished, WorkKind
+
+
+def main(url: str, cluster: str, lease_seconds: str, overdue_seconds: str) -> None:
+    client = connect(url, connections=2)
+    work = RedisWork(
+        client,
+        Scripts(client),
+        Keys(cluster),
+        lease_seconds=float(lease_seconds),
+        overdue_seconds=float(overdue_seconds),
+    )
+    while True:
+        hint = client.brpop([f"{cluster}:queue"], timeout=1)
+        if hint is None:
+            continue
+        name = NodeName(hint[1].decode())
+        before = _now(client)
+        claim = work.claim(WorkKind.MAINTAIN, name)
+        if claim is None:
+            continue
+        # The world is read after the claim: what the run is good for.
+        saw = int(client.hget(f"{cluster}:world", name) or 0)
+        client.rpush(f"{cluster}:runs:{name}", f"{claim.fence} claim {before} {saw}")
+        client.rpush(f"{cluster}:runs:{name}", f"{claim.fence} begin {_now(client)} {saw}")
+        time.sleep(random.uniform(0.001, 0.006))  # noqa: S311 - no secret
+        client.rpush(f"{cluster}:runs:{name}", f"{claim.fence} end {_now(client)} {saw}")
+        finished = work.finish(claim)
+        if finished is not Finished.STALE:
+            client.rpush(f"{cluster}:runs:{name}", f"{claim.fence} finished {_now(client)} {saw}")
+        if finished is Finished.SEND:
+            client.lpush(f"{cluster}:queue", name)
+
+
+def _now(client: object) -> int:
+    seconds, micros = client.time()  # type: ignore[attr-defined]
+    return int(seconds) * 1_000_000 + int(micros)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
