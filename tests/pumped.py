@@ -198,7 +198,7 @@ class System:
         return reports
 
     def settle(self, services: Services | None = None, *, within_seconds: float = 0.0) -> list[dict[str, Any]]:
-        """Go on until all is quiet: watch, tick, work, and let up to `within_seconds` pass for what waits."""
+        """Go on until all is quiet: watch, tick, work; meanwhile `within_seconds` pass."""
         services = services or self.services
         ends_at, reports = self._ahead_seconds + within_seconds, []
         while True:
@@ -211,6 +211,7 @@ class System:
                 continue
             wait = self._next_due_seconds()
             if wait is None or self._ahead_seconds + wait > ends_at:
+                self.later(max(0.0, ends_at - self._ahead_seconds))
                 return reports
             self.later(wait)
 
@@ -226,6 +227,8 @@ class System:
 
     def later(self, seconds: float) -> None:
         """Let time pass for Redis and for EC2."""
+        if not seconds:
+            return
         self._ahead_seconds += seconds
         milliseconds = round(seconds * 1000)
         for key in self._all_keys():
@@ -275,6 +278,15 @@ class System:
         self.later(60)
         self.services.refresh.inventory()
         return {name.decode(): int(count) for name, count in self.redis.hgetall(self._keys.ledger).items()}
+
+    def memory(self, name: str = "node") -> dict[str, Any]:
+        """What earlier runs remembered of a node."""
+        kept: dict[str, Any] = json.loads(self.redis.hget(self._keys.memory, name) or "{}")
+        return kept
+
+    def budget(self, action: str) -> dict[str, float]:
+        """The shared budget of an EC2 action."""
+        return {name.decode(): float(value) for name, value in self.redis.hgetall(self._keys.budget(action)).items()}
 
     def view(self, name: str = "node") -> NodeView:
         """The node as people see it."""

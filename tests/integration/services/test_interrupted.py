@@ -168,7 +168,7 @@ def test_a_journal_that_cannot_be_read_stops_only_its_node(system: System, entry
     assert claim is not None
     assert system.services.store.put_journal(claim, entry)
     system.services.dispatch.finish(claim)
-    system.settle(within_seconds=60)
+    system.settle()
     assert system.view("healthy").ready
     assert system.pool() == {}
     assert "journal entry" in system.services.maintain.run(NODE)["failed"]
