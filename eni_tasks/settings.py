@@ -7,9 +7,9 @@ chain, KUBECONFIG): their clients read those themselves.
 from __future__ import annotations
 
 import difflib
+import math
 import os
-from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 from urllib.parse import urlsplit, urlunsplit
 
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
@@ -17,6 +17,9 @@ from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource
 
 from eni_tasks.errors import InvalidInput
 from eni_tasks.model.node import Policy
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 PREFIX = "ENI_TASKS_"
 
@@ -108,15 +111,9 @@ class Settings(BaseSettings):
             return value
         given = dict(AWS_BUDGETS)
         for action, bucket in _pairs(value):
-            size, colon, refill = bucket.partition(":")
             if action not in AWS_BUDGETS:
                 raise ValueError(f"{action!r} is not an action we call; known: {', '.join(AWS_BUDGETS)}")
-            try:
-                given[action] = (float(size), float(refill))
-            except ValueError:
-                raise ValueError(f"{action}={bucket!r} is not size:refill, such as 50:5") from None
-            if not colon or min(given[action]) < 0:
-                raise ValueError(f"{action}={bucket!r} is not size:refill, such as 50:5")
+            given[action] = _bucket(action, bucket)
         return given
 
     @model_validator(mode="after")
@@ -165,6 +162,18 @@ def _masked_url(url: str) -> str:
     return urlunsplit(parts._replace(netloc=f"{parts.username or ''}:****@{parts.netloc.rpartition('@')[2]}"))
 
 
+def _bucket(action: str, text: str) -> tuple[float, float]:
+    size, _, refill = text.partition(":")
+    try:
+        bucket = (float(size), float(refill))
+    except ValueError:
+        bucket = (math.nan, math.nan)
+    # A bucket that never holds a whole token, or never refills, would stop the action for good.
+    if not all(0 <= number < math.inf for number in bucket) or (bucket[0] > 0 and (bucket[0] < 1 or bucket[1] == 0)):
+        raise ValueError(f"{action}={text!r} is not size:refill, such as 50:5")
+    return bucket
+
+
 def _pairs(text: str) -> list[tuple[str, str]]:
     pairs = []
     for part in filter(None, (part.strip() for part in text.split(","))):
@@ -186,11 +195,12 @@ def load(environment: Mapping[str, str] | None = None) -> Settings:
     """
     problems = []
     # Read by the command line itself: it concerns one process only.
-    names = {PREFIX + field.upper() for field in Settings.model_fields} | {f"{PREFIX}FLOWER_AUTH"}
+    names = {field.upper() for field in Settings.model_fields} | {"FLOWER_AUTH"}
     for name in sorted(os.environ if environment is None else environment):
-        if name.startswith(PREFIX) and name not in names:
-            near = difflib.get_close_matches(name, names, n=1)
-            problems.append(f"{name}: no such setting" + (f"; did you mean {near[0]}?" if near else ""))
+        bare = name.removeprefix(PREFIX)
+        if bare != name and bare not in names:
+            near = difflib.get_close_matches(bare, names, n=1)
+            problems.append(f"{name}: no such setting" + (f"; did you mean {PREFIX}{near[0]}?" if near else ""))
     try:
         settings = Settings()
     except ValidationError as error:

@@ -1,0 +1,245 @@
+"""Settings: read once, all problems told at once, and docs/settings.md says the same as the code."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr, ValidationError
+
+from eni_tasks.errors import InvalidInput
+from eni_tasks.settings import AWS_BUDGETS, PREFIX, Settings, load
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "settings.md"
+
+
+@pytest.fixture(autouse=True)
+def _own_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith(PREFIX)]:
+        monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def loaded(monkeypatch: pytest.MonkeyPatch):
+    """Load from an environment with these settings, given without their prefix."""
+
+    def load_with(**settings: str) -> Settings:
+        for name, value in settings.items():
+            monkeypatch.setenv(PREFIX + name, value)
+        return load()
+
+    return load_with
+
+
+def problems(loaded, **settings: str) -> list[str]:
+    with pytest.raises(InvalidInput) as raised:
+        loaded(**settings)
+    head, *lines = str(raised.value).splitlines()
+    assert head == "The settings can't be used:"
+    return [line.strip() for line in lines]
+
+
+# -- reading ---------------------------------------------------------------------------------------
+
+
+def test_without_any_setting_the_defaults_hold(loaded):
+    settings = loaded()
+    assert settings.cluster == "default"
+    assert settings.pre_allocate == 8
+    assert settings.resync_seconds == 60
+    assert settings.budgets == AWS_BUDGETS
+
+
+def test_an_empty_variable_is_none(loaded):
+    assert loaded(CLUSTER="", ENI_TAGS="", RESYNC_SECONDS="") == Settings()
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        pytest.param("CLUSTER", "prod-1.eu", "prod-1.eu", id="a name"),
+        pytest.param("PRE_ALLOCATE", "0", 0, id="a count, zero"),
+        pytest.param("RESYNC_SECONDS", "2.5", 2.5, id="a part of a second"),
+        pytest.param("SUBNET_IDS", " subnet-1, subnet-2 ,", ("subnet-1", "subnet-2"), id="a list with blanks"),
+        pytest.param("SUBNET_TAGS", "for=pods", {"for": "pods"}, id="a tag"),
+        pytest.param("INSTANCE_TAGS", "a=1, b = 2", {"a": "1", "b": "2"}, id="tags with blanks"),
+        pytest.param("ENI_TAGS", "query=a=b,empty=", {"query": "a=b", "empty": ""}, id="tags with odd values"),
+        pytest.param("LOG_FORMAT", "console", "console", id="a choice"),
+    ],
+)
+def test_values_are_understood(loaded, name, text, value):
+    assert getattr(loaded(**{name: text}), name.lower()) == value
+
+
+@pytest.mark.parametrize("url", ["redis://h:1/2", "rediss://h", "redis://:secret@h:1/0", "rediss://user:secret@h:1/0"])
+def test_redis_urls_with_and_without_tls_and_password(loaded, url):
+    assert loaded(REDIS_URL=url).redis_url == SecretStr(url)
+
+
+def test_a_file_in_the_working_directory_changes_nothing(loaded, monkeypatch, tmp_path):
+    (tmp_path / ".env").write_text("ENI_TASKS_CLUSTER=elsewhere\n")
+    monkeypatch.chdir(tmp_path)
+    assert loaded().cluster == "default"
+
+
+def test_settings_are_frozen(loaded):
+    with pytest.raises(ValidationError, match="frozen"):
+        loaded().cluster = "other"
+
+
+# -- budgets ---------------------------------------------------------------------------------------
+
+
+def test_a_budget_changes_the_named_action_only(loaded):
+    budgets = loaded(BUDGETS="AttachNetworkInterface=10:0.5, AssignPrivateIpAddresses=0:0").budgets
+    assert budgets["AttachNetworkInterface"] == (10, 0.5)
+    assert budgets["AssignPrivateIpAddresses"] == (0, 0)
+    assert budgets["CreateNetworkInterface"] == AWS_BUDGETS["CreateNetworkInterface"]
+    assert budgets.keys() == AWS_BUDGETS.keys()
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        pytest.param("Attach=1:1", "'Attach' is not an action we call", id="unknown action"),
+        pytest.param("AttachNetworkInterface=50", "not size:refill, such as 50:5", id="no refill"),
+        pytest.param("AttachNetworkInterface=a:b", "not size:refill, such as 50:5", id="no numbers"),
+        pytest.param("AttachNetworkInterface=-1:5", "not size:refill, such as 50:5", id="negative"),
+        pytest.param("AttachNetworkInterface=nan:5", "not size:refill, such as 50:5", id="not a number"),
+        pytest.param("AttachNetworkInterface=5:inf", "not size:refill, such as 50:5", id="without end"),
+        pytest.param("AttachNetworkInterface=5:0", "not size:refill, such as 50:5", id="never refilled"),
+        pytest.param("AttachNetworkInterface=0.5:5", "not size:refill, such as 50:5", id="never a whole token"),
+        pytest.param("AttachNetworkInterface", "'AttachNetworkInterface' is not key=value", id="no value"),
+    ],
+)
+def test_a_wrong_budget_says_what_is_wrong(loaded, text, complaint):
+    (line,) = problems(loaded, BUDGETS=text)
+    assert line.startswith("ENI_TASKS_BUDGETS: ")
+    assert complaint in line
+
+
+# -- mistakes --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        pytest.param("CLUSTER", "a b", id="cluster with a blank"),
+        pytest.param("CLUSTER", "{x}", id="cluster with braces would break the hash tag"),
+        pytest.param("CLUSTER", "x" * 64, id="cluster too long for a tag's sake"),
+        pytest.param("REDIS_URL", "http://h", id="no Redis"),
+        pytest.param("PRE_ALLOCATE", "-1", id="negative count"),
+        pytest.param("PRE_ALLOCATE", "1.5", id="broken count"),
+        pytest.param("PRE_ALLOCATE", "many", id="no number"),
+        pytest.param("RESYNC_SECONDS", "0", id="no time at all"),
+        pytest.param("RESYNC_SECONDS", "nan", id="not a number"),
+        pytest.param("SETTLE_SECONDS", "301", id="too long"),
+        pytest.param("ENI_TAGS", "owner", id="tag without value"),
+        pytest.param("ENI_TAGS", "=me", id="tag without key"),
+        pytest.param("LOG_LEVEL", "loud", id="no such level"),
+    ],
+)
+def test_a_mistake_names_its_variable(loaded, name, text):
+    (line,) = problems(loaded, **{name: text})
+    assert line.startswith(f"{PREFIX}{name}: ")
+
+
+def test_all_mistakes_are_told_at_once(loaded):
+    lines = problems(loaded, PRE_ALLOCATE="many", REDIS_URL="http://h", ENI_TAGS="owner", RESYNC="5", LOG_LEVEL="loud")
+    named = {line.partition(":")[0] for line in lines}
+    assert named == {f"{PREFIX}{name}" for name in ("PRE_ALLOCATE", "REDIS_URL", "ENI_TAGS", "RESYNC", "LOG_LEVEL")}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "advice"),
+    [
+        pytest.param("REDIS_ULR", "; did you mean ENI_TASKS_REDIS_URL?", id="letters swapped"),
+        pytest.param("SUBNET_ID", "; did you mean ENI_TASKS_SUBNET_IDS?", id="letter missing"),
+        pytest.param("XYZZY", "", id="nothing like it"),
+    ],
+)
+def test_an_unknown_name_is_a_mistake(loaded, wrong, advice):
+    assert problems(loaded, **{wrong: "x"}) == [f"{PREFIX}{wrong}: no such setting{advice}"]
+
+
+def test_flowers_password_is_no_unknown_name(loaded):
+    assert loaded(FLOWER_AUTH="me:secret") == Settings()
+
+
+def test_other_peoples_variables_are_left_alone(monkeypatch):
+    monkeypatch.setenv("ENI_TASK_CLUSTER", "x")
+    assert load() == Settings()
+
+
+def test_a_lease_must_outlive_a_call(loaded):
+    assert loaded(LEASE_SECONDS="25", EC2_TIMEOUT_SECONDS="20").lease_seconds == 25
+    (line,) = problems(loaded, LEASE_SECONDS="24", EC2_TIMEOUT_SECONDS="20")
+    assert "ENI_TASKS_LEASE_SECONDS must be at least ENI_TASKS_EC2_TIMEOUT_SECONDS + 5" in line
+
+
+# -- secrets ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        pytest.param("redis://h:6379/0", "redis://h:6379/0", id="nothing to hide"),
+        pytest.param("redis://:hidden@h:6379/0", "redis://:****@h:6379/0", id="password alone"),
+        pytest.param("rediss://me:hidden@h/1", "rediss://me:****@h/1", id="user stays"),
+        pytest.param("redis://me:hid@den@h/1", "redis://me:****@h/1", id="password with an at sign"),
+    ],
+)
+def test_the_password_is_masked(loaded, url, shown):
+    settings = loaded(REDIS_URL=url)
+    assert settings.masked()["ENI_TASKS_REDIS_URL"] == shown
+    assert "den" not in repr(settings)
+
+
+def test_a_wrong_url_is_not_repeated_in_the_complaint(loaded):
+    assert "secret" not in "".join(problems(loaded, REDIS_URL="http://me:secret@h"))
+
+
+def test_masked_shows_every_setting_by_its_variable():
+    assert set(Settings().masked()) == {PREFIX + name.upper() for name in Settings.model_fields}
+
+
+# -- policy ----------------------------------------------------------------------------------------
+
+
+def test_the_policy_carries_what_the_planner_needs(loaded):
+    policy = loaded(CLUSTER="c", PRE_ALLOCATE="3", SUBNET_IDS="subnet-1", SUBNET_TAGS="a=b").policy()
+    assert (policy.cluster, policy.pre_allocate_default) == ("c", 3)
+    assert (policy.subnet_ids_filter, policy.subnet_tags_filter) == (("subnet-1",), {"a": "b"})
+
+
+def test_ownership_tags_cannot_be_overridden(loaded):
+    tags = loaded(CLUSTER="ours", ENI_TAGS="io.cilium/cluster-name=theirs,team=net").policy().interface_tags
+    assert tags == {"io.cilium/cluster-name": "ours", "io.cilium/cilium-managed": "true", "team": "net"}
+
+
+# -- the document ----------------------------------------------------------------------------------
+
+
+def as_text(value: object) -> str:
+    """A default in the form in which it would be given."""
+    if isinstance(value, SecretStr):
+        return value.get_secret_value()
+    if isinstance(value, dict):
+        pairs = ((key, ":".join(map(str, v)) if isinstance(v, tuple) else v) for key, v in value.items())
+        return ",".join(f"{key}={text}" for key, text in pairs)
+    return ",".join(value) if isinstance(value, tuple) else str(value)
+
+
+@pytest.mark.parametrize("name", Settings.model_fields)
+def test_the_document_tells_each_setting(name):
+    field = Settings.model_fields[name]
+    default = as_text(field.default)
+    row = f"| `{PREFIX}{name.upper()}` | {f'`{default}`' if default else '(none)'} | {field.description} |"
+    assert row in DOCUMENT.read_text().splitlines(), f"docs/settings.md lacks this row:\n{row}"
+
+
+def test_the_document_names_no_setting_that_is_gone():
+    named = set(re.findall(rf"{PREFIX}[A-Z0-9_]+", DOCUMENT.read_text()))
+    assert named == {*(PREFIX + name.upper() for name in Settings.model_fields), f"{PREFIX}FLOWER_AUTH"}
