@@ -6,12 +6,13 @@ the instance in doubt (no mutation, no write) until a second, later read says th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from eni_tasks.domain.glance import misses_something
-from eni_tasks.model.network import Interface, NodeName, VpcId
+from eni_tasks.errors import Ec2Error, Ec2Reaction
+from eni_tasks.model.network import Interface, Limits, NodeName, VpcId
 from eni_tasks.model.node import Node
 from eni_tasks.observability.logs import logger
 from eni_tasks.ports.ec2 import Ec2
@@ -50,12 +51,22 @@ class Reader:
         types = {node.instance_type for node in nodes if node.instance_type}
         unknown = types - self._store.limits(types).keys()
         if unknown:
-            found = self._ec2.limits(unknown)
+            found = self._described(unknown)
             for name in sorted(unknown - found.keys()):
                 logger().warning("instance_type_unknown", instance_type=name)
             self._store.put_limits(
                 {name: found.get(name) for name in unknown}, negative_ttl_seconds=NEGATIVE_LIMITS_SECONDS
             )
+
+    def _described(self, types: set[str]) -> Mapping[str, Limits]:
+        try:
+            return self._ec2.limits(types)
+        except Ec2Error as error:
+            if error.reaction is not Ec2Reaction.ACCOUNT_WIDE:
+                raise
+            # The right is missing: nodes of known types are served all the same.
+            logger().warning("limits_not_read", code=error.code, error=error.message)
+            return {}
 
     def instances(self, nodes: Sequence[Node]) -> list[NodeName]:
         """Read the interfaces of up to 200 nodes in one call, and enter them.

@@ -9,15 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from eni_tasks.domain import status
+from eni_tasks.domain.addresses import pool
 from eni_tasks.domain.planner import plan
 from eni_tasks.errors import InvalidInput, NodeGone
 from eni_tasks.model.network import NodeName
 from eni_tasks.model.node import Policy
-from eni_tasks.model.plan import Urgency
+from eni_tasks.model.plan import Plan, Urgency
 from eni_tasks.observability.logs import logger
 from eni_tasks.ports.state import Store, WorkKind
 from eni_tasks.services.dispatch import Dispatch
-from eni_tasks.services.gather import gather
+from eni_tasks.services.gather import Gathered, gather
 
 
 class Review:
@@ -44,13 +45,32 @@ class Review:
                 logger().info("node_not_reviewed", node=name, reason=str(error))
                 continue
             decision = plan(gathered.snapshot, self._policy, now)
-            if decision.action is not None or gathered.journal is not None:
+            maintained = (
+                decision.action is not None or gathered.journal is not None or _news_of_trouble(gathered, decision)
+            )
+            if maintained:
                 maintain.append((name, decision.urgency))
-            if gathered.snapshot.interfaces is not None and any(
-                status.writes(gathered.obj, gathered.snapshot, self._policy)
-            ):
+            # A run ends by comparing: what the object lacks is written together with what comes. What is
+            # gone doesn't wait for that, since the run may be in a long back-off.
+            if (not maintained or _shows_what_is_gone(gathered)) and _differs(gathered, self._policy):
                 publish.append((name, decision.urgency))
         if maintain:
             self._dispatch.mark(WorkKind.MAINTAIN, sorted(maintain, key=lambda mark: mark[1]))
         if publish:
             self._dispatch.mark(WorkKind.PUBLISH, sorted(publish, key=lambda mark: mark[1]))
+
+
+def _news_of_trouble(gathered: Gathered, decision: Plan) -> bool:
+    """Say whether a run would tell of a trouble that nobody was told of yet, or that one is over."""
+    trouble = decision.explanation[-1] if decision.blocked else ""
+    return gathered.snapshot.interfaces is not None and trouble != gathered.snapshot.memory.trouble
+
+
+def _differs(gathered: Gathered, policy: Policy) -> bool:
+    known = gathered.snapshot.interfaces is not None
+    return known and any(status.writes(gathered.obj, gathered.snapshot, policy))
+
+
+def _shows_what_is_gone(gathered: Gathered) -> bool:
+    node, interfaces = gathered.snapshot.node, gathered.snapshot.interfaces
+    return interfaces is not None and not node.pool.keys() <= pool(interfaces, node).keys()
