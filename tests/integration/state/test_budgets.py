@@ -71,6 +71,13 @@ def test_the_claim_outlives_the_call(state: State, claim: Claim) -> None:
     assert state.work.claim(KIND, NODE) is not None
 
 
+def test_a_renewal_does_not_shorten_it(state: State, claim: Claim) -> None:
+    state.budgets.spend(claim, "A", NO_INSTANCE, urgent=True, busy_seconds=2 * LEASE)
+    assert state.work.renew([claim]) == []
+    state.later(LEASE)
+    assert state.work.renew([claim]) == []
+
+
 # -- bucket -----------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("size", "routine", "urgent"), [(10, 8, 2), (100, 80, 20), (5, 4, 1), (4, 4, 0), (1, 1, 0)], ids=lambda n: str(n)

@@ -51,6 +51,12 @@ def test_what_others_hold_is_not_free(state: State) -> None:
     assert reserve(state, 3) is not None
 
 
+def test_a_repeated_call_reserves_once(state: State) -> None:
+    keys = [state.keys.ledger, state.keys.ledger_entries]
+    assert [state.store._scripts.run("reserve", keys, [SUBNET, "id", 6, 10, 30_000]) for _ in range(2)] == [1, 1]
+    assert held(state) == {SUBNET: 6}
+
+
 def test_six_nodes_and_two_subnets_with_room_for_three_each(state: State) -> None:
     """All choose at once; nobody goes empty, and no subnet is overdrawn."""
     subnets = [SubnetId("subnet-a"), SubnetId("subnet-b")]

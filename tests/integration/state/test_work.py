@@ -18,7 +18,9 @@ STORIES = {
     "a message that nobody served is sent again": "mark=send later:20 mark=send",
     "each further message gets more time": "mark=send later:20 mark=send later:39 mark=folded later:1 mark=send",
     "a mark during a run is folded": "mark=send claim:a=held mark=folded",
-    "a mark finds a dead claim": "mark=send claim:a=held later:30 mark=send",
+    "a mark finds a dead claim, and ends it": "mark=send claim:a=held later:30 mark=send finish:a=stale",
+    "a message that was used counts no more": "mark=send later:20 sweep=n claim:a=held later:30 mark=send",
+    "nor does a wait": "delayed:50=folded claim:a=held later:30 mark=send",
     "a delayed mark waits, then the sweep sends": "delayed:10=folded later:9 sweep= later:1 sweep=n sweep=",
     "a delay does not hold up a message on its way": "mark=send delayed:10=folded later:20 sweep=n",
     "ordinary news does not end a wait": "delayed:10=folded mark=folded later:9 sweep=",
@@ -53,7 +55,9 @@ STORIES = {
     "back-off between copies": "mark=send later:20 sweep=n later:39 sweep= later:1 sweep=n later:79 sweep= later:1 sweep=n",
     "a dead worker": "mark=send claim:a=held later:29 sweep= later:1 sweep=n",
     "a living worker": "mark=send claim:a=held later:25 renew:a=held later:25 sweep=",
-    "a claim makes the messages count anew": "mark=send later:20 sweep=n claim:a=held finish:a:0=send later:20 sweep=n",
+    "a claim makes the messages count anew": "mark=send later:20 sweep=n claim:a=held finish:a:1=waiting later:1 sweep=n "
+    "later:19 sweep= later:1 sweep=n",
+    "what finish sends is the first message": "claim:a=held finish:a:0=send later:20 sweep=n later:39 sweep= later:1 sweep=n",
     # -- forget --
     "a node that is gone": "mark=send forget later:99 sweep=",
     "a node that is gone while it runs": "claim:a=held forget finish:a=stale",
@@ -116,6 +120,17 @@ def test_a_repeated_claim_finds_its_own_token(state: State) -> None:
     keys = [state.keys.work(KIND, NODE), state.keys.pending(KIND), state.keys.fence]
     answers = [state.store._scripts.run("claim", keys, [NODE, "token", 30_000]) for _ in range(2)]
     assert answers[0] == answers[1] is not None
+
+
+def test_pending_follows_the_lease_and_the_sweep_looks_at_both(state: State) -> None:
+    claim = state.claim()
+    state.later(25)
+    state.work.renew([claim])
+    state.later(25)
+    assert state.work.backlog(KIND).overdue_count == 0
+    state.client.zadd(state.keys.pending(KIND), {NODE: 1})
+    assert state.work.sweep(KIND, 9) == []
+    assert state.work.backlog(KIND).overdue_count == 0
 
 
 def test_kinds_do_not_meet(state: State) -> None:

@@ -34,7 +34,7 @@ for i = 2, #KEYS do
     -- Folded: what is on its way, or waits, will see this mark.
   else
     -- Idle, overdue, or held by a dead claim, which ends here: its token no longer matches.
-    redis.call('HDEL', key, 'token', 'fence', 'lease', 'seen', 'kick', 'sent', 'not_before')
+    redis.call('HDEL', key, 'token', 'fence', 'lease', 'seen', 'sent', 'not_before')
     if delay > 0 then
       redis.call('HSET', key, 'not_before', now + delay)
       redis.call('ZADD', KEYS[1], now + delay, name)
