@@ -39,7 +39,7 @@ def running(kind: str = "valkey", *, port: int | None = None, options: tuple[str
         options: more of the server's options.
     """
     with tempfile.TemporaryDirectory() as folder:
-        for attempt in range(STARTS):
+        for _ in range(STARTS):
             chosen = port or _free_port()
             url = f"redis://127.0.0.1:{chosen}/0"
             process = subprocess.Popen(
@@ -56,7 +56,7 @@ def running(kind: str = "valkey", *, port: int | None = None, options: tuple[str
             finally:
                 process.kill()
                 process.wait()
-        raise RuntimeError(f"{kind} did not start in {attempt + 1} attempts")
+        raise RuntimeError(f"{kind} did not start in {STARTS} attempts")
 
 
 def _answers(url: str, process: subprocess.Popen[bytes]) -> bool:

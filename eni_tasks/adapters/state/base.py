@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
-import redis
 
-from eni_tasks.adapters.state.connection import Scripts
-from eni_tasks.adapters.state.keys import Keys
+if TYPE_CHECKING:
+    import redis
+
+    from eni_tasks.adapters.state.connection import Scripts
+    from eni_tasks.adapters.state.keys import Keys
 
 DAY_MS = 86_400_000
 PORTION = 200  # items per script call: a bigger one would keep everybody else waiting

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import msgspec
-import redis
 
 from eni_tasks.adapters.state.base import DAY_MS, encode, milliseconds, redis_ms
 from eni_tasks.adapters.state.connection import Scripts, translated
-from eni_tasks.adapters.state.keys import Keys
-from eni_tasks.model.network import InstanceId
 from eni_tasks.ports.state import Claim, Grant, Pause, Spent
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import redis
+
+    from eni_tasks.adapters.state.keys import Keys
+    from eni_tasks.model.network import InstanceId
 
 _decode_pause = msgspec.json.Decoder(Pause).decode
 

@@ -8,10 +8,9 @@ script) pass through.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import resources
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import redis
 from redis.backoff import ExponentialWithJitterBackoff
@@ -30,6 +29,9 @@ from redis.exceptions import (
 from redis.retry import Retry
 
 from eni_tasks.errors import StateUnavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
 
 SOCKET_TIMEOUT_SECONDS = 5
 HEALTH_CHECK_SECONDS = 10

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -10,6 +10,9 @@ from eni_tasks.adapters.state.base import DAY_MS, Part, encode, milliseconds, se
 from eni_tasks.adapters.state.connection import translated
 from eni_tasks.model.network import InstanceId, Interface, NodeName
 from eni_tasks.ports.state import Claim, Facts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
 FIELDS = ("interfaces", "described_at", "mutated_at", "version", "doubted_at", "in_air")
 _decode_interfaces = msgspec.json.Decoder(tuple[Interface, ...]).decode

@@ -8,7 +8,10 @@ node, the work or the entry that it describes.
 
 from __future__ import annotations
 
-from eni_tasks.ports.state import WorkKind
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from eni_tasks.ports.state import WorkKind
 
 
 class Keys:

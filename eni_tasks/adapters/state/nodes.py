@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from eni_tasks.adapters.state.base import PORTION, Part, decode_object, encode
 from eni_tasks.adapters.state.connection import translated
 from eni_tasks.model.network import NodeName
-from eni_tasks.model.node import Memory
-from eni_tasks.ports.state import Claim
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from eni_tasks.model.node import Memory
+    from eni_tasks.ports.state import Claim
 
 SCAN_COUNT = 200
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Mapping
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import msgspec
 
 from eni_tasks.adapters.state.base import Part, encode, milliseconds
 from eni_tasks.adapters.state.connection import translated
 from eni_tasks.model.network import Infrastructure, Limits, SubnetId
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
 
 _decode_infrastructure = msgspec.json.Decoder(Infrastructure).decode
 _decode_limits = msgspec.json.Decoder(Limits).decode

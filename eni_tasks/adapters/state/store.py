@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import msgspec
 
@@ -13,9 +12,13 @@ from eni_tasks.adapters.state.connection import translated
 from eni_tasks.adapters.state.facts import FIELDS, InstanceFacts, decode_facts
 from eni_tasks.adapters.state.nodes import Nodes
 from eni_tasks.adapters.state.shared import Shared, decode_limits
-from eni_tasks.model.network import InstanceId, Limits, NodeName
 from eni_tasks.model.node import Memory
 from eni_tasks.ports.state import Event, Facts, World
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from eni_tasks.model.network import InstanceId, Limits, NodeName
 
 EVENTS_KEPT = 10_000
 _decode_memory = msgspec.json.Decoder(Memory).decode

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Sequence
-
-import redis
+from typing import TYPE_CHECKING
 
 from eni_tasks.adapters.state.base import PORTION, milliseconds, redis_ms
 from eni_tasks.adapters.state.connection import Scripts, translated
-from eni_tasks.adapters.state.keys import Keys
 from eni_tasks.model.network import NodeName
-from eni_tasks.model.plan import Urgency
 from eni_tasks.ports.state import Backlog, Claim, Finished, WorkKind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    import redis
+
+    from eni_tasks.adapters.state.keys import Keys
+    from eni_tasks.model.plan import Urgency
 
 
 class RedisWork:

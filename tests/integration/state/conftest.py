@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 import redis_servers
-
 from state_under_test import State
 
 if TYPE_CHECKING:

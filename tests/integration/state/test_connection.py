@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import socket
 import threading
 import time
@@ -93,11 +93,11 @@ def certificate(tmp_path: Path) -> Path:
     """A self-signed certificate for localhost, and its key beside it."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
-    now = datetime.datetime.now(datetime.UTC)
+    now = dt.datetime.now(dt.UTC)
     signed = (
         x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(days=1))
-        .not_valid_after(now + datetime.timedelta(days=1))
+        .not_valid_before(now - dt.timedelta(days=1))
+        .not_valid_after(now + dt.timedelta(days=1))
         .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
         .sign(key, hashes.SHA256())
@@ -115,7 +115,7 @@ def certificate(tmp_path: Path) -> Path:
     [("localhost", True, True), ("localhost", False, False), ("127.0.0.1", True, False)],
     ids=["trusted", "unknown authority", "another name"],
 )
-def test_tls_verifies_the_server(certificate: Path, host: str, trusted: bool, works: bool) -> None:
+def test_tls_verifies_the_server(certificate: Path, host: str, *, trusted: bool, works: bool) -> None:
     if redis_servers.program("redis") is None:
         pytest.skip("redis-server is not installed; Valkey's wheel has no TLS")
     with socket.socket() as probe:

@@ -63,7 +63,7 @@ def test_a_first_read(state: State) -> None:
     ids=["at once", "within the settle time", "after it", "read began within it", "slow read", "slow but late enough"],
 )
 def test_a_read_counts_if_it_began_after_the_mutation_and_the_settle_time(
-    state: State, ended_ago: float, read_ago: float, entered: bool
+    state: State, ended_ago: float, read_ago: float, *, entered: bool
 ) -> None:
     claim = begun(state)
     assert state.store.record(claim, INSTANCE, [OLD])
@@ -73,7 +73,9 @@ def test_a_read_counts_if_it_began_after_the_mutation_and_the_settle_time(
 
 
 @pytest.mark.parametrize(("later", "entered"), [(BUSY + SETTLE - 1, False), (BUSY + SETTLE + 1, True)])
-def test_a_mutation_without_an_answer_may_go_on_until_its_time_out(state: State, later: float, entered: bool) -> None:
+def test_a_mutation_without_an_answer_may_go_on_until_its_time_out(
+    state: State, later: float, *, entered: bool
+) -> None:
     begun(state)
     assert known(state).in_air
     state.later(later)
@@ -82,7 +84,7 @@ def test_a_mutation_without_an_answer_may_go_on_until_its_time_out(state: State,
 
 
 @pytest.mark.parametrize(("ago", "entered"), [(3, False), (2, True), (1, True)], ids=["older", "as old", "newer"])
-def test_reads_may_overtake_each_other(state: State, ago: float, entered: bool) -> None:
+def test_reads_may_overtake_each_other(state: State, ago: float, *, entered: bool) -> None:
     now = state.store.now()
     state.store.merge(INSTANCE, [OLD], started_at=now - 2, version=0, doubt=False)
     assert state.store.merge(INSTANCE, [NEW], started_at=now - ago, version=1, doubt=False) is entered

@@ -40,7 +40,7 @@ def describe(state: State, *, ago: float = 0.0, free: int = 10) -> None:
 
 
 @pytest.mark.parametrize(("count", "granted"), [(10, True), (11, False)])
-def test_what_is_free_can_be_reserved(state: State, count: int, granted: bool) -> None:
+def test_what_is_free_can_be_reserved(state: State, count: int, *, granted: bool) -> None:
     assert (reserve(state, count) is not None) is granted
     assert held(state) == ({SUBNET: count} if granted else {})
 

@@ -27,7 +27,7 @@ def node(version: str, uid: str = "uid-1", name: str = NODE) -> dict[str, Any]:
     ],
     ids=["longer", "shorter", "same", "beyond 2^53, older", "beyond 2^53, newer", "beyond 2^64"],
 )
-def test_only_newer_objects_are_stored(state: State, stored: str, offered: str, newer: bool) -> None:
+def test_only_newer_objects_are_stored(state: State, stored: str, offered: str, *, newer: bool) -> None:
     assert state.store.put_nodes([node(stored)]) == [None]
     assert state.store.put_nodes([node(offered)]) == [node(stored) if newer else False]
     assert state.store.node(NODE) == node(offered if newer else stored)
@@ -58,7 +58,7 @@ def test_many_in_one_call_and_read_back_in_portions(state: State) -> None:
         ("uid-2", "99", False),
     ],
 )
-def test_a_node_is_dropped_if_it_is_still_that_one(state: State, uid: str, version: str, dropped: bool) -> None:
+def test_a_node_is_dropped_if_it_is_still_that_one(state: State, uid: str, version: str, *, dropped: bool) -> None:
     claim = state.claim()
     state.store.put_nodes([node("100")])
     state.store.put_memory(claim, Memory(failures=1))
@@ -151,6 +151,6 @@ def test_every_key_carries_the_clusters_hash_tag(state: State) -> None:
     state.store.begin_epoch()
     assert state.keys.work(KIND, NodeName("n")) == f"{{eni:{state.cluster}}}:v1:work:maintain:n"
     tag = f"{{eni:{state.cluster}}}:v1:".encode()
-    mine = [key for key in state.client.scan_iter(f"*{state.cluster}*", count=1000)]
+    mine = list(state.client.scan_iter(f"*{state.cluster}*", count=1000))
     assert len(mine) >= 6
     assert all(key.startswith(tag) for key in mine)

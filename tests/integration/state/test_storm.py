@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import subprocess
 import sys
@@ -25,6 +26,7 @@ NODES = [NodeName(f"node-{i}") for i in range(60)]
 WORKERS, STORM_SECONDS, KILL_EVERY_SECONDS = 4, 6.0, 0.25
 LEASE_SECONDS, OVERDUE_SECONDS = 0.6, 1.0
 DEADLINE_SECONDS = 30.0
+RANDOM = random.Random()  # noqa: S311 - no secret
 
 
 class Storm:
@@ -62,12 +64,12 @@ class Storm:
     def mark(self, name: NodeName) -> None:
         """Change the world, then say so; now and then the message gets lost."""
         self.state.client.hincrby(f"{self.cluster}:world", name, 1)
-        to_send = self.work.mark(KIND, [(name, random.choice(list(Urgency)))])
-        if random.random() > 0.05:
+        to_send = self.work.mark(KIND, [(name, RANDOM.choice(list(Urgency)))])
+        if RANDOM.random() > 0.05:
             self.send(to_send)
 
     def kill_one(self) -> None:
-        victim = random.randrange(WORKERS)
+        victim = RANDOM.randrange(WORKERS)
         self.workers[victim].kill()
         self.workers[victim].wait()
         self.workers[victim] = self._start()
@@ -113,7 +115,7 @@ def test_no_node_is_lost_and_no_two_runs_overlap(storm: Storm) -> None:
     begun = last_kill = time.monotonic()
     marks = 0
     while time.monotonic() < begun + STORM_SECONDS:
-        storm.mark(random.choice(NODES))
+        storm.mark(RANDOM.choice(NODES))
         marks += 1
         if time.monotonic() > last_kill + KILL_EVERY_SECONDS:
             storm.kill_one()
@@ -135,7 +137,7 @@ def overlaps(lines: list[Run]) -> list[str]:
     claims = {line.fence: line.at for line in lines if line.step == "claim"}
     ends = {line.fence: line.at for line in lines if line.step == "end"}
     begins = sorted((line for line in lines if line.step == "begin"), key=lambda line: line.fence)
-    for run, following in zip(begins, begins[1:], strict=False):
+    for run, following in itertools.pairwise(begins):
         # `claim` is the time before it: the lease lives at least until then, whether its worker does or not.
         ended = min(ends.get(run.fence, sys.maxsize), claims[run.fence] + round(LEASE_SECONDS * 1_000_000))
         if following.at < ended:

@@ -56,7 +56,7 @@ class WorkMachine(RuleBasedStateMachine):
         self.nodes = {name: Model() for name in NAMES}
 
     def teardown(self) -> None:
-        """Whatever happened: once messages are delivered and sweeps go on, every mark was served, and nothing is left."""
+        """Whatever happened: once messages arrive and sweeps go on, every mark is served and nothing is left."""
         for node in self.nodes.values():
             node.holder = None  # every worker dies
         for _ in range(10):
@@ -74,7 +74,7 @@ class WorkMachine(RuleBasedStateMachine):
 
     # -- what the system does --------------------------------------------------------------------
     @rule(name=st.sampled_from(NAMES), urgency=st.sampled_from(Urgency), ends_wait=st.booleans())
-    def mark(self, name: str, urgency: Urgency, ends_wait: bool) -> None:
+    def mark(self, name: str, urgency: Urgency, *, ends_wait: bool) -> None:
         node = self.nodes[name]
         node.world += 1
         sent = self.state.work.mark(KIND, [(NodeName(name), urgency)], ends_wait=ends_wait)
