@@ -107,7 +107,8 @@ class Services:
     @cached_property
     def publish(self) -> Publish:
         """Writing a node's object."""
-        return Publish(self.store, self.work, self.dispatch, self.keeper, KubeNodes(self.kube), self.policy)
+        nodes = KubeNodes(self.kube)
+        return Publish(self.store, self.work, self.dispatch, self.keeper, nodes, self.intake, self.policy)
 
     @cached_property
     def refresh(self) -> Refresh:

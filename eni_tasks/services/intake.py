@@ -50,7 +50,7 @@ class Intake:
             if old is None or (old.uid, old.instance_id) != (node.uid, node.instance_id):
                 self._replaced(old, node)
                 reads.append(node.name)
-            elif (wanted := _without_our_part(node)) != (had := _without_our_part(old)):
+            elif (wanted := self._theirs(node, old)) != (had := self._theirs(old, old)):
                 figures = figures_at_a_glance(node, self._policy.pre_allocate_default)
                 if figures.needed > 0:
                     marks.append((node.name, watermark.urgency(figures)))
@@ -105,7 +105,8 @@ class Intake:
             logger().warning("node_not_understood", node=name, error=str(error))
             return None
 
-
-def _without_our_part(node: Node) -> Node:
-    """The node without what we write ourselves: our own write must not count as a sign of life (S-26)."""
-    return msgspec.structs.replace(node, resource_version="", pool={}, release_ips={})
+    def _theirs(self, node: Node, old: Node) -> Node:
+        """The node without what we write ourselves: our own write must not count as a sign of life (S-26)."""
+        filled_in = not old.pre_allocate and node.pre_allocate <= self._policy.pre_allocate_default
+        pre_allocate = 0 if filled_in else node.pre_allocate
+        return msgspec.structs.replace(node, resource_version="", pool={}, release_ips={}, pre_allocate=pre_allocate)

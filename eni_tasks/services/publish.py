@@ -20,6 +20,7 @@ from eni_tasks.ports.kube import CiliumNodes, KubeObject
 from eni_tasks.ports.state import Store, Work, WorkKind
 from eni_tasks.services.dispatch import Dispatch
 from eni_tasks.services.gather import gather
+from eni_tasks.services.intake import Intake
 from eni_tasks.services.keeper import Keeper
 
 MAX_TRIES = 3
@@ -32,13 +33,21 @@ class Publish:
     """Writes one node's object."""
 
     def __init__(  # noqa: PLR0913 - the joint hands in every part once
-        self, store: Store, work: Work, dispatch: Dispatch, keeper: Keeper, nodes: CiliumNodes, policy: Policy
+        self,
+        store: Store,
+        work: Work,
+        dispatch: Dispatch,
+        keeper: Keeper,
+        nodes: CiliumNodes,
+        intake: Intake,
+        policy: Policy,
     ) -> None:
         self._store = store
         self._work = work
         self._dispatch = dispatch
         self._keeper = keeper
         self._nodes = nodes
+        self._intake = intake
         self._policy = policy
 
     def run(self, name: NodeName) -> dict[str, Any]:
@@ -104,8 +113,12 @@ class Publish:
         return None
 
     def _taken_in(self, obj: KubeObject) -> KubeObject:
-        """Store the answer, so that neither the next run nor the watcher's echo of it finds a difference."""
-        self._store.put_nodes([obj])
+        """Take the answer in like anything that the watcher sees, and earlier.
+
+        Neither the next run nor the watcher's echo of it finds a difference then; and what others
+        changed since we read it is news, which the watcher would pass over as older than this.
+        """
+        self._intake.changed([obj])
         return obj
 
 
