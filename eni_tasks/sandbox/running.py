@@ -41,6 +41,7 @@ class Sandbox:
         ec2_arguments: more arguments for the EC2 server, such as a latency.
         aws_budgets: keep AWS's documented budgets, and let the EC2 server throttle by them.
         with_flower: start Flower too.
+        start_system: start our own processes at once; else `start_system` does it later.
         settings: more ENI_TASKS_ variables.
     """
 
@@ -51,12 +52,14 @@ class Sandbox:
         ec2_arguments: tuple[str, ...] = (),
         aws_budgets: bool = False,
         with_flower: bool = True,
+        start_system: bool = True,
         settings: Mapping[str, str] | None = None,
     ) -> None:
         self._progress = progress
         self._ec2_arguments = (*ec2_arguments, *(("--throttle", "1") if aws_budgets else ()))
         self._budgets = {} if aws_budgets else {"ENI_TASKS_BUDGETS": NO_BUDGETS}
         self._with_flower = with_flower
+        self._start_at_once = start_system
         self._settings = dict(settings or {})
         self.folder = Path(tempfile.mkdtemp(prefix="eni-tasks-sandbox-"))
         self.children = Children(self.folder)
@@ -66,7 +69,8 @@ class Sandbox:
     def __enter__(self) -> Sandbox:
         try:
             self._start_servers()
-            self._start_system()
+            if self._start_at_once:
+                self.start_system()
         except BaseException:
             self.children.stop()
             raise
@@ -102,7 +106,8 @@ class Sandbox:
             "KUBECONFIG": str(write_kubeconfig(self.folder / "kubeconfig", kube_url)),
         }
 
-    def _start_system(self) -> None:
+    def start_system(self) -> None:
+        """Start the watcher, a worker per queue, and Flower."""
         self._progress("starting the watcher, a worker per queue and Flower")
         for name in ("ec2", "apiserver", "resync", "watcher"):
             self.start(name)

@@ -1,0 +1,165 @@
+"""The whole system in processes of its own, and how tests look at it without disturbing it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import redis
+import urllib3
+from pydantic import SecretStr
+
+from eni_tasks.bootstrap import Services
+from eni_tasks.sandbox.running import CLUSTER, Sandbox
+from eni_tasks.services.inspect import Inspect, NodeView
+from eni_tasks.settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from eni_tasks.model.network import NodeName
+    from eni_tasks.ports.state import WorkKind
+
+ROOT = Path(__file__).parents[2]
+DEADLINE_SECONDS = 90.0
+RESYNC_SECONDS = 10
+# A killed worker's nodes are taken over within seconds.
+QUICK = {
+    "ENI_TASKS_RESYNC_SECONDS": str(RESYNC_SECONDS),
+    "ENI_TASKS_EC2_TIMEOUT_SECONDS": "2",
+    "ENI_TASKS_LEASE_SECONDS": "7",
+    "ENI_TASKS_OVERDUE_SECONDS": "4",
+    "ENI_TASKS_SETTLE_SECONDS": "0.5",
+}
+
+
+class Silence:
+    """Sends nothing: these services only look."""
+
+    def send(self, kind: WorkKind, name: NodeName) -> None:
+        raise AssertionError(f"a test that only looks wanted to send {kind} of {name}")
+
+
+class System:
+    """A running sandbox under test."""
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        self.sandbox, self.fleet, self.ec2, self.kube = sandbox, sandbox.fleet, sandbox.ec2, sandbox.kube
+        url = sandbox.environment["ENI_TASKS_REDIS_URL"]
+        self.redis = redis.Redis.from_url(url)
+        self.services = Services(Settings(cluster=CLUSTER, redis_url=SecretStr(url)), Silence())
+        self.inspect = Inspect(self.services.store, self.services.policy)
+        self._http = urllib3.PoolManager(retries=False, timeout=10.0)
+
+    def close(self) -> None:
+        self.services.store._client.close()
+        self.redis.close()
+        self._http.clear()
+
+    def cli(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run a command of `eni-tasks` against this system."""
+        command = [str(Path(sys.executable).parent / "eni-tasks"), *arguments]
+        return self._run(command)
+
+    def celery(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run a command of Celery's own."""
+        return self._run([sys.executable, "-m", "celery", "-A", "workers.app", *arguments])
+
+    def _run(self, command: list[str]) -> subprocess.CompletedProcess[str]:
+        environment = self.sandbox.environment
+        return subprocess.run(
+            command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+        )
+
+    def views(self) -> dict[str, NodeView]:
+        """All nodes as people see them."""
+        return {view.node: view for view in self.inspect.fleet()}
+
+    def full(self, count: int) -> bool:
+        """Whether that many nodes are known, and all but the odd ones are at size."""
+        views = [view for name, view in self.views().items() if name in self.fleet.names]
+        return len(views) == count and all(view.ready for view in views)
+
+    def quiet(self) -> bool:
+        """Whether nobody has anything to do."""
+        kinds = self.redis.scan_iter(f"*eni:{CLUSTER}*pending:*")
+        return not any(self.redis.zcard(key) for key in kinds) and self.full(len(self.fleet.names))
+
+    def pool(self, name: str) -> dict[str, Any]:
+        """The pool that the object shows."""
+        pool: dict[str, Any] = self.fleet.get(name)["spec"].get("ipam", {}).get("pool", {})
+        return pool
+
+    def use_more(self, name: str, count: int) -> int:
+        """Let pods take `count` more addresses of a node; returns how many are in use then."""
+        obj = self.fleet.get(name)
+        used = len(obj["status"]["ipam"].get("used", {})) + count
+        self.fleet.use(obj, used)
+        return used
+
+    def calls(self) -> dict[str, int]:
+        """EC2 calls since the last reset."""
+        return {action: sum(codes.values()) for action, codes in self.ec2.counts().items()}
+
+    def writes(self) -> dict[str, int]:
+        """Writes at the API server since the last reset, without those of agents."""
+        log = self.kube.record().log
+        ours = [entry for entry in log if entry.verb == "patch"]
+        return {part: sum(entry.subresource == part for entry in ours) for part in ("status", "")}
+
+    def reset(self) -> None:
+        """Count calls and writes anew."""
+        self.ec2.reset_calls()
+        self.kube.reset_record()
+
+    def commands(self) -> dict[str, int]:
+        """Commands that Redis carried out so far, those within scripts included, by name."""
+        stats = self.redis.info("commandstats")
+        return {name.removeprefix("cmdstat_"): entry["calls"] for name, entry in stats.items()}
+
+    def tasks(self) -> dict[str, dict[str, Any]]:
+        """The tasks that Flower has seen, by id."""
+        answer = self._http.request("GET", f"{self.sandbox.flower_url}/api/tasks?limit=100000")
+        assert answer.status == 200, answer.data
+        tasks: dict[str, dict[str, Any]] = json.loads(answer.data)
+        return tasks
+
+    def workers(self) -> list[str]:
+        """The workers that Flower's first page shows as online."""
+        try:
+            answer = self._http.request("GET", f"{self.sandbox.flower_url}/workers?json=1")
+        except urllib3.exceptions.HTTPError:
+            return []  # not listening yet
+        rows = json.loads(answer.data)["data"] if answer.status == 200 else []
+        return [row["hostname"] for row in rows if row["status"]]
+
+    def clean(self) -> bool:
+        """No rule of EC2 is broken, and none of our interfaces is left over."""
+        assert self.ec2.violations() == []
+        assert self.ec2.leftovers(**{"io.cilium/cluster-name": CLUSTER}) == []
+        return True
+
+
+def until(condition: Callable[[], Any], what: str, *, seconds: float = DEADLINE_SECONDS) -> Any:
+    """Wait for a condition; returns what it gave."""
+    deadline = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
+        time.sleep(0.05)
+    return found
+
+
+@contextmanager
+def running(**options: Any) -> Iterator[System]:
+    """A sandbox, and a look at it."""
+    with Sandbox(settings=QUICK, **options) as sandbox:
+        system = System(sandbox)
+        try:
+            yield system
+        finally:
+            system.close()
