@@ -56,8 +56,10 @@ def fill(case: str, count: int) -> None:
         seconds = time.monotonic() - started
         after = read(system)
         check(system)
-    line = f"{case}: {count} nodes in {seconds:.1f} s ({count / seconds:.0f}/s; from the first pool {seconds - first + started:.1f} s)"
-    print(line)
+    since_first = seconds - first + started
+    print(
+        f"{case}: {count} nodes in {seconds:.1f} s ({count / seconds:.0f}/s), {since_first:.1f} s after the first pool"
+    )
     show(before, after, count)
 
 

@@ -18,7 +18,7 @@ from eni_tasks.adapters.state.connection import connect
 from eni_tasks.adapters.state.keys import Keys
 from eni_tasks.bootstrap import Services
 from eni_tasks.model.network import NodeName
-from eni_tasks.ports.state import WorkKind
+from eni_tasks.ports.work import WorkKind
 from eni_tasks.sandbox.ec2.server import Ec2Server
 from eni_tasks.sandbox.ec2.worlds import build_default_world
 from eni_tasks.sandbox.kube.admin import write_kubeconfig

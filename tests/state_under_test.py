@@ -11,7 +11,7 @@ from eni_tasks.adapters.state.keys import Keys
 from eni_tasks.adapters.state.store import RedisStore
 from eni_tasks.adapters.state.work import RedisWork
 from eni_tasks.model.network import InstanceId, Interface, InterfaceId, NodeName, SubnetId, VpcId
-from eni_tasks.ports.state import Claim, WorkKind
+from eni_tasks.ports.work import Claim, WorkKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

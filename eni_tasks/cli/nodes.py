@@ -12,7 +12,7 @@ from eni_tasks.cli.output import JsonFlag, print_json, print_table, told
 from eni_tasks.cli.processes import start
 from eni_tasks.errors import NodeGone
 from eni_tasks.model.plan import Urgency
-from eni_tasks.ports.state import WorkKind
+from eni_tasks.ports.work import WorkKind
 from eni_tasks.services.inspect import Inspect, NodeView
 from eni_tasks.tasks.app import make_app
 from eni_tasks.tasks.messages import CeleryMessages

@@ -64,7 +64,6 @@ def run_worker(queues: Sequence[str] = QUEUES, *, threads: int = THREADS) -> Non
 
 def _build_early(app: EniApp, queues: Sequence[str]) -> None:
     """Build what the queues need before the first task: a wrong KUBECONFIG ends the process at once."""
-
     uses = {"ec2": "maintain", "apiserver": "publish", "resync": "refresh"}
 
     def build(**_: object) -> None:

@@ -22,7 +22,7 @@ LOOK_SECONDS = 0.5
 OWNERSHIP_TAG = "io.cilium/cilium-managed"
 
 
-def sandbox(
+def sandbox(  # noqa: PLR0913 - the options of the command
     nodes: Annotated[int, typer.Option("--nodes", "-n", min=1, max=5000, help="Simulated nodes.")] = 20,
     deadline: Annotated[float, typer.Option(min=1, help="Seconds that --until-ready waits.")] = 120.0,
     latency_ms: Annotated[float, typer.Option(min=0, help="How long each EC2 call takes.")] = 2.0,
@@ -55,7 +55,7 @@ def sandbox(
             console.print("[dim]ended; nothing is left behind")
 
 
-def _until_ready(
+def _until_ready(  # noqa: PLR0913 - what the command was given
     system: Sandbox, inspect: Inspect, nodes: int, deadline: float, console: Console, *, json: bool
 ) -> None:
     started = time.monotonic()

@@ -32,7 +32,7 @@ class CiliumNodes(Protocol):
         ...
 
 
-class HistoryGone(TransientError):  # noqa: N818 - named like NodeGone
+class HistoryGone(TransientError):
     """The API server has forgotten the version that was asked for: list again."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from eni_tasks.model.network import NodeName
-from eni_tasks.ports.state import WorkKind
+from eni_tasks.ports.work import WorkKind
 
 
 class Messages(Protocol):

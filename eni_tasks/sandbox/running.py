@@ -7,7 +7,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from eni_tasks.bootstrap import Services
 from eni_tasks.sandbox.ec2.admin import Ec2Admin
@@ -45,7 +45,7 @@ class Sandbox:
         settings: more ENI_TASKS_ variables.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a caller may turn, each with a default
         self,
         progress: Callable[[str], None] = lambda _: None,
         *,
@@ -66,7 +66,7 @@ class Sandbox:
         self.environment: dict[str, str] = {}
         self.flower_url = ""
 
-    def __enter__(self) -> Sandbox:
+    def __enter__(self) -> Self:
         try:
             self._start_servers()
             if self._start_at_once:

@@ -7,7 +7,8 @@ import msgspec
 from eni_tasks.errors import Ec2Error, Ec2Reaction, LeaseLost
 from eni_tasks.model.plan import Assign
 from eni_tasks.ports.ec2 import Ec2
-from eni_tasks.ports.state import Claim, Store
+from eni_tasks.ports.state import Store
+from eni_tasks.ports.work import Claim
 from eni_tasks.services.gather import Gathered
 from eni_tasks.services.mutating import Mutator, Postponed
 from eni_tasks.services.reactions import Reactions

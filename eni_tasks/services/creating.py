@@ -11,11 +11,11 @@ import uuid
 
 import msgspec
 
-from eni_tasks.errors import Ec2Error, Ec2Reaction, LeaseLost
-from eni_tasks.model.network import InstanceId, Interface
+from eni_tasks.errors import Ec2Error, Ec2Reaction
 from eni_tasks.model.plan import CreateInterface
 from eni_tasks.ports.ec2 import Ec2
-from eni_tasks.ports.state import Claim, Store
+from eni_tasks.ports.state import Store
+from eni_tasks.ports.work import Claim
 from eni_tasks.services.attaching import Attacher
 from eni_tasks.services.gather import Gathered
 from eni_tasks.services.mutating import Mutator, Postponed

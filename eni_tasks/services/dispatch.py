@@ -12,7 +12,7 @@ from eni_tasks.model.network import NodeName
 from eni_tasks.model.plan import Urgency
 from eni_tasks.observability.logs import logger
 from eni_tasks.ports.messages import Messages
-from eni_tasks.ports.state import Claim, Finished, Work, WorkKind
+from eni_tasks.ports.work import Claim, Finished, Work, WorkKind
 
 INVENTORY = NodeName("inventory")
 INSTANCES = NodeName("instances")

@@ -20,7 +20,8 @@ from eni_tasks.model.network import NodeName
 from eni_tasks.model.node import Node, Policy
 from eni_tasks.model.plan import Urgency
 from eni_tasks.observability.logs import logger
-from eni_tasks.ports.state import Store, Work, WorkKind
+from eni_tasks.ports.state import Store
+from eni_tasks.ports.work import Work, WorkKind
 from eni_tasks.services.dispatch import Dispatch
 
 

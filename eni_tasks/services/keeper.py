@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 from eni_tasks.errors import StateUnavailable
 from eni_tasks.observability.logs import logger
-from eni_tasks.ports.state import Claim, Work
+from eni_tasks.ports.work import Claim, Work
 
 
 class Keeper:

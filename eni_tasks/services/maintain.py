@@ -20,7 +20,8 @@ from eni_tasks.model.network import NodeName
 from eni_tasks.model.node import Memory, Policy
 from eni_tasks.model.plan import Assign, Plan, Reason, Urgency
 from eni_tasks.observability.logs import logger
-from eni_tasks.ports.state import Claim, Finished, Store, Work, WorkKind
+from eni_tasks.ports.state import Store
+from eni_tasks.ports.work import Claim, Finished, Work, WorkKind
 from eni_tasks.services.assigning import Assigner
 from eni_tasks.services.creating import Creator
 from eni_tasks.services.dispatch import Dispatch

@@ -12,10 +12,11 @@ from typing import TypeVar
 from eni_tasks.errors import Ec2Error, Ec2Reaction, LeaseLost, TransientError
 from eni_tasks.model.network import InstanceId
 from eni_tasks.observability.logs import logger
-from eni_tasks.ports.state import Budgets, Claim, Grant
+from eni_tasks.ports.work import Budgets, Claim, Grant
 
 T = TypeVar("T")
 
+NO_INSTANCE = InstanceId("")
 SHORT_WAIT_SECONDS = 1.0  # waited on the spot; anything longer gives the worker back
 BREAKER_SECONDS = 60.0  # account-wide trouble is probed this often, by one worker
 
@@ -38,7 +39,7 @@ class Mutator:
         send: Callable[[], T],
         *,
         urgent: bool,
-        instance_id: InstanceId = InstanceId(""),
+        instance_id: InstanceId = NO_INSTANCE,
     ) -> T:
         """Make one mutation.
 

@@ -17,7 +17,8 @@ from eni_tasks.model.network import NodeName
 from eni_tasks.model.node import Policy
 from eni_tasks.observability.logs import logger
 from eni_tasks.ports.kube import CiliumNodes, KubeObject
-from eni_tasks.ports.state import Store, Work, WorkKind
+from eni_tasks.ports.state import Store
+from eni_tasks.ports.work import Work, WorkKind
 from eni_tasks.services.dispatch import Dispatch
 from eni_tasks.services.gather import gather
 from eni_tasks.services.intake import Intake

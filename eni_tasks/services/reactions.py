@@ -13,7 +13,8 @@ import msgspec
 from eni_tasks.errors import Ec2Error, Ec2Reaction
 from eni_tasks.model.network import SubnetId
 from eni_tasks.model.node import Snapshot
-from eni_tasks.ports.state import Claim, Store
+from eni_tasks.ports.state import Store
+from eni_tasks.ports.work import Claim
 from eni_tasks.services.step import Step
 
 BENCH_SECONDS = 120.0  # as AWS's own controllers do after "subnet full"

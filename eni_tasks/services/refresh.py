@@ -17,7 +17,8 @@ from eni_tasks.errors import Ec2Error, InvalidInput
 from eni_tasks.model.network import NodeName
 from eni_tasks.model.node import Node, Policy
 from eni_tasks.observability.logs import logger
-from eni_tasks.ports.state import Store, Work, WorkKind
+from eni_tasks.ports.state import Store
+from eni_tasks.ports.work import Work, WorkKind
 from eni_tasks.services.dispatch import INSTANCES, INVENTORY, Dispatch
 from eni_tasks.services.keeper import Keeper
 from eni_tasks.services.reading import PORTION, Reader

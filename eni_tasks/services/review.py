@@ -16,7 +16,8 @@ from eni_tasks.model.network import NodeName
 from eni_tasks.model.node import Policy
 from eni_tasks.model.plan import Plan, Urgency
 from eni_tasks.observability.logs import logger
-from eni_tasks.ports.state import Store, WorkKind
+from eni_tasks.ports.state import Store
+from eni_tasks.ports.work import WorkKind
 from eni_tasks.services.dispatch import Dispatch
 from eni_tasks.services.gather import Gathered, gather
 

@@ -9,7 +9,8 @@ import msgspec
 from eni_tasks.errors import InvalidInput, LeaseLost
 from eni_tasks.model.network import Interface, Value
 from eni_tasks.model.plan import CreateInterface
-from eni_tasks.ports.state import Claim, Store
+from eni_tasks.ports.state import Store
+from eni_tasks.ports.work import Claim
 
 
 class SagaStep(StrEnum):

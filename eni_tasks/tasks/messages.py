@@ -8,7 +8,7 @@ import kombu.exceptions
 
 from eni_tasks.errors import StateUnavailable
 from eni_tasks.model.network import NodeName
-from eni_tasks.ports.state import WorkKind
+from eni_tasks.ports.work import WorkKind
 from eni_tasks.services.dispatch import INVENTORY
 
 if TYPE_CHECKING:

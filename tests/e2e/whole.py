@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from eni_tasks.model.network import NodeName
-    from eni_tasks.ports.state import WorkKind
+    from eni_tasks.ports.work import WorkKind
 
 ROOT = Path(__file__).parents[2]
 DEADLINE_SECONDS = 90.0

@@ -1,4 +1,4 @@
-"""The fence and the token buckets in front of EC2's mutations: `ports.state.Budgets` on Redis."""
+"""The fence and the token buckets in front of EC2's mutations: `ports.work.Budgets` on Redis."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 
 from eni_tasks.adapters.state.base import DAY_MS, encode, milliseconds, redis_ms
 from eni_tasks.adapters.state.connection import Scripts, translated
-from eni_tasks.ports.state import Claim, Grant, Pause, Spent
+from eni_tasks.ports.work import Claim, Grant, Pause, Spent
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,7 +40,7 @@ class RedisBudgets:
         self._buckets = buckets
 
     def spend(self, claim: Claim, action: str, instance_id: InstanceId, *, urgent: bool, busy_seconds: float) -> Spent:
-        """See `ports.state.Budgets.spend`."""
+        """See `ports.work.Budgets.spend`."""
         size, refill = self._buckets.get(action, (0.0, 0.0))
         keys = [
             self._keys.work(claim.kind, claim.name),
@@ -59,11 +59,11 @@ class RedisBudgets:
         return Spent(grant=Grant(grant.decode()), wait_seconds=wait_ms / 1000, why=why.decode())
 
     def throttled(self, action: str) -> None:
-        """See `ports.state.Budgets.throttled`."""
+        """See `ports.work.Budgets.throttled`."""
         self._scripts.run("throttled", [self._keys.budget(action)], [])
 
     def open_breaker(self, action: str, why: str, seconds: float) -> None:
-        """See `ports.state.Budgets.open_breaker`."""
+        """See `ports.work.Budgets.open_breaker`."""
         key = self._keys.breaker(action)
         with translated():
             until = redis_ms(self._client) + milliseconds(seconds)
@@ -74,23 +74,23 @@ class RedisBudgets:
             pipe.execute()
 
     def close_breaker(self, action: str) -> None:
-        """See `ports.state.Budgets.close_breaker`."""
+        """See `ports.work.Budgets.close_breaker`."""
         with translated():
             self._client.delete(self._keys.breaker(action))
 
     def pause(self, who: str, why: str) -> None:
-        """See `ports.state.Budgets.pause`."""
+        """See `ports.work.Budgets.pause`."""
         with translated():
             entry = encode(Pause(who=who, why=why, since=redis_ms(self._client) / 1000))
             self._client.hset(self._keys.switches, "pause", entry)
 
     def resume(self) -> None:
-        """See `ports.state.Budgets.resume`."""
+        """See `ports.work.Budgets.resume`."""
         with translated():
             self._client.hdel(self._keys.switches, "pause")
 
     def paused(self) -> Pause | None:
-        """See `ports.state.Budgets.paused`."""
+        """See `ports.work.Budgets.paused`."""
         with translated():
             entry = self._client.hget(self._keys.switches, "pause")
         return _decode_pause(entry) if entry else None

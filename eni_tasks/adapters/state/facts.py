@@ -9,7 +9,8 @@ import msgspec
 from eni_tasks.adapters.state.base import DAY_MS, Part, encode, milliseconds, seconds
 from eni_tasks.adapters.state.connection import translated
 from eni_tasks.model.network import InstanceId, Interface, NodeName
-from eni_tasks.ports.state import Claim, Facts
+from eni_tasks.ports.state import Facts
+from eni_tasks.ports.work import Claim
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

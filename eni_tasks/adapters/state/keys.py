@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from eni_tasks.ports.state import WorkKind
+    from eni_tasks.ports.work import WorkKind
 
 
 class Keys:

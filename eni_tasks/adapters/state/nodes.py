@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from eni_tasks.model.node import Memory
-    from eni_tasks.ports.state import Claim
+    from eni_tasks.ports.work import Claim
 
 SCAN_COUNT = 200
 

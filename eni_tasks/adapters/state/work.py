@@ -1,4 +1,4 @@
-"""Mark, claim, renew, finish, sweep: `ports.state.Work` on Redis."""
+"""Mark, claim, renew, finish, sweep: `ports.work.Work` on Redis."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from eni_tasks.adapters.state.base import PORTION, milliseconds, redis_ms
 from eni_tasks.adapters.state.connection import Scripts, translated
 from eni_tasks.model.network import NodeName
-from eni_tasks.ports.state import Backlog, Claim, Finished, WorkKind
+from eni_tasks.ports.work import Backlog, Claim, Finished, WorkKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -47,7 +47,7 @@ class RedisWork:
         delay_seconds: float = 0.0,
         ends_wait: bool = False,
     ) -> list[NodeName]:
-        """See `ports.state.Work.mark`; one round trip per 200 marks."""
+        """See `ports.work.Work.mark`; one round trip per 200 marks."""
         wanted = list(marks)
         head = [self._overdue_ms, milliseconds(delay_seconds), int(ends_wait)]
         to_send: list[NodeName] = []
@@ -60,7 +60,7 @@ class RedisWork:
         return to_send
 
     def claim(self, kind: WorkKind, name: NodeName) -> Claim | None:
-        """See `ports.state.Work.claim`."""
+        """See `ports.work.Work.claim`."""
         token = uuid.uuid4().hex
         answer = self._scripts.run(
             "claim",
@@ -73,7 +73,7 @@ class RedisWork:
         return Claim(kind=kind, name=name, token=token, fence=fence, generation=generation)
 
     def renew(self, claims: Sequence[Claim]) -> list[Claim]:
-        """See `ports.state.Work.renew`."""
+        """See `ports.work.Work.renew`."""
         if not claims:
             return []
         keys = [key for c in claims for key in (self._keys.work(c.kind, c.name), self._keys.pending(c.kind))]
@@ -82,7 +82,7 @@ class RedisWork:
         return [claim for claim, held in zip(claims, answer, strict=True) if not held]
 
     def finish(self, claim: Claim, *, again_after_seconds: float | None = None) -> Finished:
-        """See `ports.state.Work.finish`."""
+        """See `ports.work.Work.finish`."""
         again_ms = -1 if again_after_seconds is None else max(0, milliseconds(again_after_seconds))
         answer = self._scripts.run(
             "finish",
@@ -92,14 +92,14 @@ class RedisWork:
         return Finished(answer.decode())
 
     def sweep(self, kind: WorkKind, limit: int) -> list[NodeName]:
-        """See `ports.state.Work.sweep`."""
+        """See `ports.work.Work.sweep`."""
         answer = self._scripts.run(
             "sweep", [self._keys.pending(kind)], [self._keys.work(kind, ""), limit, self._overdue_ms]
         )
         return [NodeName(name.decode()) for name in answer]
 
     def backlog(self, kind: WorkKind) -> Backlog:
-        """See `ports.state.Work.backlog`."""
+        """See `ports.work.Work.backlog`."""
         key = self._keys.pending(kind)
         with translated():
             now = redis_ms(self._client)
@@ -112,7 +112,7 @@ class RedisWork:
         return Backlog(pending_count=pending, overdue_count=overdue, oldest_overdue_seconds=late_seconds)
 
     def forget(self, name: NodeName) -> None:
-        """See `ports.state.Work.forget`."""
+        """See `ports.work.Work.forget`."""
         with translated():
             pipe = self._client.pipeline(transaction=True)
             for kind in WorkKind:

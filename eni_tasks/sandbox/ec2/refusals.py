@@ -16,7 +16,7 @@ NOT_FOUND = {
 }
 
 
-class Refused(Exception):  # noqa: N818 - it is what happened, and half of them are no errors
+class Refused(Exception):
     """A call that was refused, ready to be sent.
 
     Args:
@@ -32,7 +32,7 @@ class Refused(Exception):  # noqa: N818 - it is what happened, and half of them 
         self.status = status
 
 
-class Dropped(Exception):  # noqa: N818 - no answer at all
+class Dropped(Exception):
     """The connection is to be closed without an answer."""
 
 

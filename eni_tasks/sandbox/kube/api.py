@@ -31,7 +31,7 @@ _TRUE = ("1", "true", "True")
 _VERBS = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 
 
-class Dropped(Exception):  # noqa: N818 - not an error: it was asked for
+class Dropped(Exception):
     """The connection is to end without an answer."""
 
 

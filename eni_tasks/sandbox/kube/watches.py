@@ -25,7 +25,7 @@ _LAST_BOOKMARK_SECONDS = 2.0
 IDLE = b""
 
 
-class WatchBroken(Exception):  # noqa: N818 - not an error: it was asked for
+class WatchBroken(Exception):
     """The stream is to end without a proper end, as when a load balancer goes away."""
 
 

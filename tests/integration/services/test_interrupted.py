@@ -8,7 +8,7 @@ import pumped
 import pytest
 
 from eni_tasks.model.network import NodeName
-from eni_tasks.ports.state import WorkKind
+from eni_tasks.ports.work import WorkKind
 from eni_tasks.sandbox.ec2.knobs import Fault
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from eni_tasks.model.network import NodeName
-from eni_tasks.ports.state import WorkKind
+from eni_tasks.ports.work import WorkKind
 from eni_tasks.sandbox.kube.knobs import Fault
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from eni_tasks.adapters.state.connection import Scripts, connect
 from eni_tasks.adapters.state.keys import Keys
 from eni_tasks.adapters.state.work import RedisWork
 from eni_tasks.model.network import NodeName
-from eni_tasks.ports.state import Finished, WorkKind
+from eni_tasks.ports.work import Finished, WorkKind
 
 
 def main(url: str, cluster: str, lease_seconds: str, overdue_seconds: str) -> None:

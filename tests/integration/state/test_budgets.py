@@ -10,12 +10,12 @@ import pytest
 from state_under_test import INSTANCE, KIND, LEASE, NODE, State
 
 from eni_tasks.model.network import InstanceId
-from eni_tasks.ports.state import Grant, Spent
+from eni_tasks.ports.work import Grant, Spent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from eni_tasks.ports.state import Claim
+    from eni_tasks.ports.work import Claim
 
 NO_INSTANCE = InstanceId("")
 

@@ -6,7 +6,8 @@ import pytest
 from state_under_test import INSTANCE, LEASE, SETTLE, State, interface
 
 from eni_tasks.model.network import InstanceId, NodeName
-from eni_tasks.ports.state import Claim, Facts
+from eni_tasks.ports.state import Facts
+from eni_tasks.ports.work import Claim
 
 OLD, NEW = interface("eni-1", "10.0.0.2"), interface("eni-1", "10.0.0.2", "10.0.0.3")
 BUSY = 8

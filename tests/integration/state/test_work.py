@@ -9,7 +9,7 @@ from state_under_test import KIND, NODE, State
 
 from eni_tasks.model.network import NodeName
 from eni_tasks.model.plan import Urgency
-from eni_tasks.ports.state import Backlog, Claim, WorkKind
+from eni_tasks.ports.work import Backlog, Claim, WorkKind
 
 STORIES = {
     # -- mark --

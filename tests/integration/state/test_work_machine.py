@@ -16,7 +16,7 @@ from state_under_test import INSTANCE, KIND, LEASE, OVERDUE, State
 
 from eni_tasks.model.network import NodeName
 from eni_tasks.model.plan import Urgency
-from eni_tasks.ports.state import Claim, Finished, Grant
+from eni_tasks.ports.work import Claim, Finished, Grant
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -103,7 +103,9 @@ def test_missing_credentials_are_account_wide_and_observed(
     for name, value in variables.items():
         aws.setenv(name, str(tmp_path / value) if name.endswith("FILE") else value)
     observed: list[tuple[str, str]] = []
-    ec2 = BotoEc2(options=ClientOptions(), observe=lambda action, code, _: observed.append((action, code)), warn=[].append)
+    ec2 = BotoEc2(
+        options=ClientOptions(), observe=lambda action, code, _: observed.append((action, code)), warn=[].append
+    )
     with pytest.raises(Ec2Error) as caught:
         ec2.infrastructure([VpcId("vpc-1")])
     assert caught.value.reaction is Ec2Reaction.ACCOUNT_WIDE

@@ -27,7 +27,7 @@ ETH0 = eni(0, 0, "subnet-n")
         (21, 0, 8, 0, 4, 9),
     ],
 )
-def test_b24_excess_respects_min_allocate(available, used, pre, minimum, above, expected):  # noqa: PLR0913, PLR0917
+def test_b24_excess_respects_min_allocate(available, used, pre, minimum, above, expected):  # noqa: PLR0913
     found = watermark.excess(
         available=available, used=used, pre_allocate=pre, min_allocate=minimum, max_above_watermark=above
     )
@@ -40,7 +40,7 @@ def test_b24_excess_respects_min_allocate(available, used, pre, minimum, above, 
     ("available", "used", "pre", "minimum", "cap", "expected"),
     [(12, 10, 8, 0, 15, 3), (18, 15, 8, 0, 15, 0), (0, 0, 8, 16, 10, 10)],
 )
-def test_b27_max_allocate_bounds_the_need(available, used, pre, minimum, cap, expected):  # noqa: PLR0913, PLR0917
+def test_b27_max_allocate_bounds_the_need(available, used, pre, minimum, cap, expected):  # noqa: PLR0913
     need = watermark.needed(available=available, used=used, pre_allocate=pre, min_allocate=minimum, cap=cap)
     assert need == expected
 
