@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from collections.abc import Callable
 from typing import Annotated
@@ -38,6 +39,8 @@ def sandbox(  # noqa: PLR0913 - the options of the command
 ) -> None:
     """Run everything here: Redis, EC2 and Kubernetes APIs, watcher, workers, Flower and simulated nodes."""
     console = Console(stderr=True)
+    # Ended by an init system or by Ctrl-C: the same way out, which leaves nothing behind.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with told():
         latency = ("--latency-ms", str(latency_ms))
         system = Sandbox(lambda line: console.print(f"[dim]{line}…"), ec2_arguments=latency, aws_budgets=aws_budgets)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
@@ -105,6 +106,11 @@ class Sandbox:
             "AWS_EC2_METADATA_DISABLED": "true",
             "KUBECONFIG": str(write_kubeconfig(self.folder / "kubeconfig", kube_url)),
         }
+
+        own = {name: value for name, value in self.environment.items() if inherited.get(name) != value}
+        lines = [f"export {name}={shlex.quote(value)}\n" for name, value in own.items()]
+        (self.folder / "env").write_text("".join(lines))
+        self._progress(f"in another terminal, `. {self.folder}/env` lets eni-tasks speak with this sandbox")
 
     def start_system(self) -> None:
         """Start the watcher, a worker per queue, and Flower."""

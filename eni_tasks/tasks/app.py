@@ -16,7 +16,7 @@ from kombu import Exchange, Queue
 from eni_tasks.bootstrap import Services, broker_prefix
 from eni_tasks.settings import Settings
 from eni_tasks.tasks.messages import CeleryMessages
-from eni_tasks.tasks.registry import QUEUES, register
+from eni_tasks.tasks.registry import QUEUES, TASK_QUEUES, register
 
 
 class EniApp(celery.Celery):  # type: ignore[misc]  # celery ships no types
@@ -60,6 +60,8 @@ def _configuration(settings: Settings) -> dict[str, Any]:
         "task_ignore_result": True,
         "task_create_missing_queues": False,  # a typo must not make a queue that nobody consumes
         "task_queues": [Queue(name, Exchange(""), routing_key=name) for name in QUEUES],
+        # For those who send by name, as `celery call` does without --queue.
+        "task_routes": TASK_QUEUES,
         "task_serializer": "json",
         "accept_content": ["json"],
         "worker_prefetch_multiplier": 1,

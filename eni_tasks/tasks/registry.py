@@ -20,6 +20,13 @@ if TYPE_CHECKING:
 
 QUEUES = ("ec2", "apiserver", "resync")
 
+TASK_QUEUES = {
+    MAINTAIN: {"queue": "ec2"},
+    PUBLISH: {"queue": "apiserver"},
+    REFRESH_INVENTORY: {"queue": "resync"},
+    REFRESH_INSTANCES: {"queue": "resync"},
+}
+
 # RFC 1123 subdomain: what Kubernetes accepts as the name of a node.
 _NODE_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 
@@ -36,13 +43,14 @@ class EniTask(celery.Task):  # type: ignore[misc]  # celery ships no types
 
 def register(app: EniApp) -> None:
     """Give the app its tasks."""
-    for name, queue, body in (
-        (MAINTAIN, "ec2", maintain_node),
-        (PUBLISH, "apiserver", publish_node),
-        (REFRESH_INVENTORY, "resync", refresh_inventory),
-        (REFRESH_INSTANCES, "resync", refresh_instances),
-    ):
-        app.task(body, name=name, queue=queue, base=EniTask, bind=True)
+    bodies = {
+        MAINTAIN: maintain_node,
+        PUBLISH: publish_node,
+        REFRESH_INVENTORY: refresh_inventory,
+        REFRESH_INSTANCES: refresh_instances,
+    }
+    for name, body in bodies.items():
+        app.task(body, name=name, base=EniTask, bind=True, **TASK_QUEUES[name])
 
 
 def maintain_node(self: EniTask, node: str) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -73,7 +72,3 @@ def wait_for(condition: object, process: subprocess.Popen[bytes]) -> None:
         assert process.poll() is None, "it ended by itself"
         assert time.monotonic() < deadline
         time.sleep(0.1)
-
-
-def test_the_environment_of_this_test_names_no_system() -> None:
-    assert not [name for name in os.environ if name.startswith("ENI_TASKS_")]

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
 import time
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-
-# No package: its helpers lie beside it.
-sys.path.insert(0, str(Path(__file__).parent))
-
 from contract.kube_servers import ADMIN, NODES, real_server
 from whole import RESYNC_SECONDS, System, running, until
 
