@@ -44,9 +44,9 @@ def main() -> int:
 def fill(case: str, count: int) -> None:
     """Fill a fleet whose objects exist before the system starts, and print what it took."""
     types, ipam, full = CASES[case]
-    system = Sandbox(ec2_arguments=("--latency-ms", LATENCY_MS), with_flower=False, start_system=False)
+    system = Sandbox(ec2_arguments=("--latency-ms", LATENCY_MS, "--zones", "3"), with_flower=False, start_system=False)
     with system:
-        system.fleet.add(count, types=types, ipam=ipam)
+        system.fleet.add(count, types=types, ipam=ipam, home="pod_subnets")
         system.ec2.reset_calls()
         system.kube.reset_record()
         before = read(system)
@@ -65,9 +65,9 @@ def fill(case: str, count: int) -> None:
 
 def single_changes(count: int, changes: int) -> None:
     """Change one node after the other on a full fleet, and print how long each pool took to follow."""
-    system = Sandbox(ec2_arguments=("--latency-ms", LATENCY_MS), with_flower=False, start_system=False)
+    system = Sandbox(ec2_arguments=("--latency-ms", LATENCY_MS, "--zones", "3"), with_flower=False, start_system=False)
     with system:
-        system.fleet.add(count, types=("m5.4xlarge",))
+        system.fleet.add(count, types=("m5.4xlarge",), home="pod_subnets")
         system.start_system()
         wait_until_full(system, count, 8)
         time.sleep(2.0)  # let the last echoes pass, so that single changes are alone

@@ -35,21 +35,31 @@ class Fleet:
         self._pool = urllib3.PoolManager(maxsize=8, retries=False, timeout=30.0)
         self.names: list[str] = []
 
-    def add(self, count: int, *, types: tuple[str, ...] = TYPES, ipam: Mapping[str, int] | None = None) -> None:
+    def add(
+        self,
+        count: int,
+        *,
+        types: tuple[str, ...] = TYPES,
+        ipam: Mapping[str, int] | None = None,
+        home: str = "node_subnets",
+    ) -> None:
         """Launch `count` instances of mixed types, and create their objects as agents do.
 
         Args:
             count: how many.
             types: in turn.
             ipam: watermarks of `spec.ipam`, such as {"pre-allocate": 8}.
+            home: where the instances live: "node_subnets", or "pod_subnets" for a fleet that those are too small for.
         """
         first = len(self.names)
         with ThreadPoolExecutor(4) as threads:
-            self.names += threads.map(lambda i: self._add(i, types[i % len(types)], ipam), range(first, first + count))
+            self.names += threads.map(
+                lambda i: self._add(i, types[i % len(types)], ipam, home), range(first, first + count)
+            )
 
-    def _add(self, number: int, instance_type: str, ipam: Mapping[str, int] | None) -> str:
-        zones = sorted(self._world["node_subnets"])
-        subnet = self._world["node_subnets"][zones[number % len(zones)]]
+    def _add(self, number: int, instance_type: str, ipam: Mapping[str, int] | None, home: str) -> str:
+        zones = sorted(self._world[home])
+        subnet = self._world[home][zones[number % len(zones)]]
         instance = self.ec2.launch_instance(instance_type, subnet, groups=[self._world["node_group"]])
         name = f"node-{number:04d}"
         eni = {

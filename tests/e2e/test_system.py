@@ -48,13 +48,13 @@ def after_a_periodic_read(system: System) -> None:
 
 def test_fifty_nodes_are_filled(system: System) -> None:
     assert all(len(system.pool(name)) >= 8 for name in system.fleet.names)
-    assert len(until(lambda: len(system.workers()) >= 3 and system.workers(), "Flower shows a worker per queue")) == 3
+    until(system.flower_is_up, "Flower shows a worker per queue")
     assert system.clean()
 
 
 def test_what_one_change_costs(system: System) -> None:
     node = system.fleet.names[3]  # an m5.xlarge: there is room on its first interface
-    until(lambda: len(system.workers()) >= 3, "Flower is up")
+    until(system.flower_is_up, "Flower shows a worker per queue")
     after_a_periodic_read(system)
     started, before = time.monotonic(), system.commands()
     time.sleep(2.0)  # the rate of an idle system can only be measured over time
@@ -95,7 +95,7 @@ def delta(after: dict[str, int], before: dict[str, int]) -> Counter[str]:
 
 
 def test_an_idle_fleet_makes_the_periodic_reads_and_nothing_else(system: System) -> None:
-    until(lambda: len(system.workers()) >= 3, "Flower is up")
+    until(system.flower_is_up, "Flower shows a worker per queue")
     after_a_periodic_read(system)
     seen = set(system.tasks())
     system.reset()
@@ -202,7 +202,7 @@ def test_wrong_settings_are_told_at_once(system: System) -> None:
     ids=["no-name", "no-text", "nothing", "nobody"],
 )
 def test_a_task_with_wrong_arguments_fails_alone(system: System, arguments: str, words: str | None) -> None:
-    until(lambda: len(system.workers()) >= 3, "Flower is up")
+    until(system.flower_is_up, "Flower shows a worker per queue")
     system.reset()
     sent = system.celery("call", "eni.maintain_node", "--args", arguments, "--queue", "ec2")
     assert sent.returncode == 0, sent.stderr

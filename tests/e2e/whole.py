@@ -18,6 +18,7 @@ from eni_tasks.bootstrap import Services
 from eni_tasks.sandbox.running import CLUSTER, Sandbox
 from eni_tasks.services.inspect import Inspect, NodeView
 from eni_tasks.settings import Settings
+from eni_tasks.tasks.registry import QUEUES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -129,14 +130,14 @@ class System:
         tasks: dict[str, dict[str, Any]] = json.loads(answer.data)
         return tasks
 
-    def workers(self) -> list[str]:
-        """The workers that Flower's first page shows as online."""
+    def flower_is_up(self) -> bool:
+        """Whether Flower's first page shows a worker of each queue."""
         try:
             answer = self._http.request("GET", f"{self.sandbox.flower_url}/workers?json=1")
         except urllib3.exceptions.HTTPError:
-            return []  # not listening yet
+            return False  # not listening yet
         rows = json.loads(answer.data)["data"] if answer.status == 200 else []
-        return [row["hostname"] for row in rows if row["status"]]
+        return {row["hostname"].partition("-")[0] for row in rows if row["status"]} == set(QUEUES)
 
     def clean(self) -> bool:
         """No rule of EC2 is broken, and none of our interfaces is left over."""
