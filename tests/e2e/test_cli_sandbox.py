@@ -16,6 +16,12 @@ COMMAND = [str(Path(sys.executable).parent / "eni-tasks"), "sandbox"]
 pytestmark = pytest.mark.timeout(240)
 
 
+@pytest.fixture(autouse=True)
+def logs_stay_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sandbox that ends badly keeps its logs in the folder for temporary files."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+
+
 def sandbox(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=200, check=False)
 
