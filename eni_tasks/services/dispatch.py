@@ -30,7 +30,6 @@ class Dispatch:
         kind: WorkKind,
         marks: Iterable[tuple[NodeName, Urgency]],
         *,
-        delay_seconds: float = 0.0,
         ends_wait: bool = False,
     ) -> int:
         """Mark nodes, and send a message for each that nothing waited for yet.
@@ -38,21 +37,20 @@ class Dispatch:
         Args:
             kind: which work.
             marks: names with their urgency, in the order in which they shall be served.
-            delay_seconds: not before now plus this.
             ends_wait: whether the news ends a back-off.
 
         Returns:
             The number of messages sent.
         """
-        return self.send(kind, self._work.mark(kind, marks, delay_seconds=delay_seconds, ends_wait=ends_wait))
+        return self.send(kind, self._work.mark(kind, marks, ends_wait=ends_wait))
 
     def refresh_inventory(self) -> None:
         """Ask for a read of everything."""
         self.mark(WorkKind.REFRESH, [(INVENTORY, Urgency.DEFICIT)], ends_wait=True)
 
-    def refresh_instances(self, *, delay_seconds: float = 0.0) -> None:
+    def refresh_instances(self) -> None:
         """Ask for a read of the instances that were noted with `Store.want_reads`."""
-        self.mark(WorkKind.REFRESH, [(INSTANCES, Urgency.DEFICIT)], delay_seconds=delay_seconds)
+        self.mark(WorkKind.REFRESH, [(INSTANCES, Urgency.DEFICIT)])
 
     def finish(self, claim: Claim, *, again_after_seconds: float | None = None) -> Finished:
         """Give a claim back, and send a message if more work came meanwhile."""
