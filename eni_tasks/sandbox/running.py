@@ -40,6 +40,7 @@ class Sandbox:
     Args:
         progress: told what is being started, one short line at a time.
         ec2_arguments: more arguments for the EC2 server, such as a latency.
+        kube_arguments: more arguments for the Kubernetes API server, such as a file for its data.
         aws_budgets: keep AWS's documented budgets, and let the EC2 server throttle by them.
         with_flower: start Flower too.
         start_system: start our own processes at once; else `start_system` does it later.
@@ -51,6 +52,7 @@ class Sandbox:
         progress: Callable[[str], None] = lambda _: None,
         *,
         ec2_arguments: tuple[str, ...] = (),
+        kube_arguments: tuple[str, ...] = (),
         aws_budgets: bool = False,
         with_flower: bool = True,
         start_system: bool = True,
@@ -58,6 +60,7 @@ class Sandbox:
     ) -> None:
         self._progress = progress
         self._ec2_arguments = (*ec2_arguments, *(("--throttle", "1") if aws_budgets else ()))
+        self._kube_arguments = kube_arguments
         self._budgets = {} if aws_budgets else {"ENI_TASKS_BUDGETS": NO_BUDGETS}
         self._with_flower = with_flower
         self._start_at_once = start_system
@@ -88,7 +91,8 @@ class Sandbox:
         self._progress("starting Redis, an EC2 API and a Kubernetes API")
         redis_url = self.children.start_redis()
         world: dict[str, Any] = self.children.start_server("ec2-api", "eni_tasks.sandbox.ec2", self._ec2_arguments)
-        kube_url = self.children.start_server("kubernetes-api", "eni_tasks.sandbox.kube")["url"]
+        kube_module = "eni_tasks.sandbox.kube"
+        kube_url = self.children.start_server("kubernetes-api", kube_module, self._kube_arguments)["url"]
         self.ec2, self.kube = Ec2Admin(world["url"]), KubeAdmin(kube_url)
         self.fleet = Fleet(self.ec2, world, kube_url)
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(("ENI_TASKS_", "AWS_"))}

@@ -164,7 +164,7 @@ class Control:
                 route_tables=list(world.route_tables.values()),
                 instances=list(world.instances.truth.by_id.values()),
                 interfaces=list(world.interfaces.truth.by_id.values()),
-                free={subnet_id: pool.free for subnet_id, pool in world.pools.items()},
+                free={subnet_id: world.free(subnet_id) for subnet_id in world.pools},
             )
 
     # -- the record and the oracle -------------------------------------------------------------

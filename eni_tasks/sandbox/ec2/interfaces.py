@@ -70,7 +70,7 @@ def _checked_groups(world: World, subnet: Subnet, groups: Sequence[str]) -> tupl
 
 
 def _new_interface(world: World, subnet: Subnet, groups: tuple[str, ...], secondary_count: int) -> Interface:
-    primary, *secondary = world.pools[subnet.id].take(1 + secondary_count)
+    primary, *secondary = world.take_addresses(subnet.id, 1 + secondary_count)
     serial = world.next_serial()
     return Interface(
         id=new_id("eni", serial),
@@ -252,7 +252,7 @@ def assign_addresses(world: World, *, interface_id: str, count: int) -> tuple[st
         limit = INSTANCE_TYPES[instance.instance_type].ipv4_per_interface
         if 1 + len(interface.addresses) + count > limit:
             raise Refused("PrivateIpAddressLimitExceeded", "Number of private addresses will exceed limit.")
-    addresses = world.pools[interface.subnet_id].take(count)
+    addresses = world.take_addresses(interface.subnet_id, count)
     world.keep_interface(interface.id, replace(interface, addresses=interface.addresses + addresses))
     return addresses
 

@@ -40,12 +40,14 @@ class Knobs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     `buckets` and `latency_seconds` are per action; latency also takes "*" for all other actions.
     `read_lag_seconds` is how far describes lag behind; `new_id_lag_seconds` is how long calls that
     name a new interface or instance say that it does not exist. `unpaginated_limit` is the number
-    of interfaces above which they cannot be listed without filter or page size.
+    of interfaces above which they cannot be listed without filter or page size. `exhausted_subnets`
+    have no free address, whatever their size.
     """
 
     buckets: dict[str, Bucket] = {}
     latency_seconds: dict[str, float] = {}
     denied_actions: tuple[str, ...] = ()
+    exhausted_subnets: tuple[str, ...] = ()
     read_lag_seconds: float = 0.0
     new_id_lag_seconds: float = 0.0
     attach_seconds: float = 0.0

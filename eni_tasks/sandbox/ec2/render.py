@@ -146,7 +146,7 @@ def subnet_xml(world: World, subnet: Subnet) -> str:
     return (
         f"<subnetId>{subnet.id}</subnetId><ownerId>{OWNER_ID}</ownerId><state>available</state>"
         f"<vpcId>{subnet.vpc_id}</vpcId><cidrBlock>{subnet.cidr}</cidrBlock>"
-        f"<availableIpAddressCount>{world.pools[subnet.id].free}</availableIpAddressCount>"
+        f"<availableIpAddressCount>{world.free(subnet.id)}</availableIpAddressCount>"
         f"<availabilityZone>{subnet.availability_zone}</availabilityZone>"
         f"<defaultForAz>false</defaultForAz><mapPublicIpOnLaunch>false</mapPublicIpOnLaunch>{_tags(subnet.tags)}"
     )

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 from eni_tasks.sandbox.ec2.addresses import AddressPool
 from eni_tasks.sandbox.ec2.knobs import Knobs
 from eni_tasks.sandbox.ec2.records import Instance, Interface, Record, RouteTable, SecurityGroup, Subnet, Vpc
-from eni_tasks.sandbox.ec2.refusals import Refused, not_found
+from eni_tasks.sandbox.ec2.refusals import Refused, not_found, subnet_full
 from eni_tasks.sandbox.ec2.tables import Table
 
 if TYPE_CHECKING:
@@ -131,6 +131,16 @@ class World:
         )
         self.route_tables[table.id] = table
         return table
+
+    def free(self, subnet_id: str) -> int:
+        """Returns how many addresses of a subnet can be had."""
+        return 0 if subnet_id in self.knobs.exhausted_subnets else self.pools[subnet_id].free
+
+    def take_addresses(self, subnet_id: str, count: int) -> tuple[str, ...]:
+        """Take addresses of a subnet, all or none; refuses when it has fewer."""
+        if count > self.free(subnet_id):
+            raise subnet_full()
+        return self.pools[subnet_id].take(count)
 
     # -- finding and keeping -------------------------------------------------------------------
     def subnet(self, subnet_id: str) -> Subnet:

@@ -67,6 +67,18 @@ def test_documented_rates() -> None:
     assert buckets["DescribeSubnets"] == Bucket(100, 20)
 
 
+def test_a_subnet_that_is_exhausted(sandbox: Sandbox) -> None:
+    made = sandbox.create()
+    subnet = sandbox.control.view().interfaces[0].subnet_id
+    sandbox.control.set_knobs(exhausted_subnets=[subnet])
+    assert sandbox.control.view().free[subnet] == 0
+    assert codes(sandbox, 1) == ["InsufficientFreeAddressesInSubnet"]
+    with pytest.raises(ClientError, match="InsufficientFreeAddressesInSubnet"):
+        sandbox.client.assign_private_ip_addresses(NetworkInterfaceId=made, SecondaryPrivateIpAddressCount=1)
+    sandbox.control.set_knobs(exhausted_subnets=[])
+    assert codes(sandbox, 1) == ["OK"]
+
+
 def test_latency_per_action(sandbox: Sandbox) -> None:
     sandbox.control.set_knobs(latency_seconds={"DescribeVpcs": 0.2, "*": 0.0})
     sandbox.client.describe_subnets()

@@ -6,7 +6,8 @@ import json
 import signal
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import urllib3
@@ -16,6 +17,9 @@ from contract.kube_servers import MERGE_PATCH, NODES
 from eni_tasks.sandbox.kube.knobs import Fault
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
     from contract.kube_servers import KubeTarget
 
 
@@ -32,6 +36,37 @@ def test_process(ending: signal.Signals) -> None:
             process.send_signal(ending)
             assert process.wait(10) == 0
             watch.close()
+
+
+def test_objects_outlive_a_killed_process(tmp_path: Path) -> None:
+    """What was answered is there again, later versions are higher, and a watch from before is too old."""
+    command = [sys.executable, "-m", "eni_tasks.sandbox.kube", "--data", str(tmp_path / "data")]
+
+    @contextmanager
+    def process() -> Iterator[Callable[..., Any]]:
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as running, urllib3.PoolManager(retries=False) as pool:
+            assert running.stdout
+            url = json.loads(running.stdout.readline())["url"] + NODES
+
+            def call(method: str, path: str = "", body: Any = None) -> Any:
+                headers = {"Content-Type": MERGE_PATCH} if method == "PATCH" else {}
+                answer = pool.request(method, url + path, json=body, headers=headers)
+                return json.loads(answer.data.splitlines()[0])
+
+            yield call
+            running.kill()
+
+    with process() as call:
+        for name in ("a", "b"):
+            call("POST", body=manifest(name))
+        call("DELETE", "/b")
+        before = call("PATCH", "/a", {"spec": {"number": 1}})
+    with process() as call:
+        assert call("GET")["items"] == [before]
+        event = call("GET", f"?watch=1&resourceVersion={int(before['metadata']['resourceVersion']) - 1}")
+        assert event["object"]["code"] == 410
+        after = call("POST", body=manifest("b"))
+        assert int(after["metadata"]["resourceVersion"]) > int(before["metadata"]["resourceVersion"])
 
 
 def test_record_counts_by_verb_and_subresource(sandbox: KubeTarget) -> None:
