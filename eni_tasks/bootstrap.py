@@ -13,6 +13,7 @@ from eni_tasks.adapters.kube.nodes import KubeNodes
 from eni_tasks.adapters.state.budgets import RedisBudgets
 from eni_tasks.adapters.state.connection import Scripts, connect
 from eni_tasks.adapters.state.keys import Keys
+from eni_tasks.adapters.state.lookout import RedisLookout
 from eni_tasks.adapters.state.store import RedisStore
 from eni_tasks.adapters.state.work import RedisWork
 from eni_tasks.observability.logs import logger
@@ -59,6 +60,7 @@ class Services:
             overdue_seconds=settings.overdue_seconds,
         )
         self.budgets = RedisBudgets(client, scripts, keys, settings.budgets)
+        self.lookout = RedisLookout(client, keys, self.store, settings.budgets)
         self.dispatch = Dispatch(self.work, messages)
         self.keeper = Keeper(self.work, settings.lease_seconds)
 

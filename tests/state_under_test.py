@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from eni_tasks.adapters.state.budgets import RedisBudgets
 from eni_tasks.adapters.state.connection import Scripts, connect
 from eni_tasks.adapters.state.keys import Keys
+from eni_tasks.adapters.state.lookout import RedisLookout
 from eni_tasks.adapters.state.store import RedisStore
 from eni_tasks.adapters.state.work import RedisWork
 from eni_tasks.model.network import InstanceId, Interface, InterfaceId, NodeName, SubnetId, VpcId
@@ -36,7 +37,9 @@ class State:
         scripts = Scripts(self.client)
         self.work = RedisWork(self.client, scripts, self.keys, lease_seconds=LEASE, overdue_seconds=OVERDUE)
         self.store = RedisStore(self.client, scripts, self.keys, settle_seconds=SETTLE)
-        self.budgets = RedisBudgets(self.client, scripts, self.keys, {"A": (10, 5)} if buckets is None else buckets)
+        buckets = {"A": (10, 5)} if buckets is None else buckets
+        self.budgets = RedisBudgets(self.client, scripts, self.keys, buckets)
+        self.lookout = RedisLookout(self.client, self.keys, self.store, buckets)
 
     def later(self, seconds: float) -> None:
         """Let time pass: move every time that this cluster keeps into the past by `seconds`."""

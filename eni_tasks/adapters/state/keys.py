@@ -114,6 +114,10 @@ class Keys:
         """
         return f"{self._prefix}breaker:{action}"
 
+    def queue(self, name: str) -> str:
+        """LIST. The messages that wait in one of Celery's queues; Celery's own, only looked at."""
+        return f"{self.broker}{name}"
+
     def slot(self, name: str) -> str:
         """STRING. Taken for a period by whoever starts what is due; the lifetime is the period."""
         return f"{self._prefix}slot:{name}"

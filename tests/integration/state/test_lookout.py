@@ -1,0 +1,175 @@
+"""Shared state at a glance: each figure follows what happened, and looking changes nothing."""
+
+from __future__ import annotations
+
+import pytest
+from kombu import Connection
+from kombu.transport.redis import Channel
+from state_under_test import KIND, NODE, SUBNET, State
+
+from eni_tasks.adapters.state.lookout import budget_look
+from eni_tasks.model.network import Infrastructure, InstanceId, NodeName, Subnet, VpcId
+from eni_tasks.model.plan import Urgency
+from eni_tasks.ports.lookout import BreakerLook, BudgetLook, SubnetLook, WorkLook
+from eni_tasks.ports.work import Grant, WorkKind
+
+QUEUES = ("ec2", "resync")
+
+
+def work(state: State) -> WorkLook:
+    return state.lookout.look(QUEUES).work[KIND]
+
+
+def test_an_empty_redis(state: State) -> None:
+    look = state.lookout.look(QUEUES)
+    assert (look.epoch, look.pause, look.infrastructure_at) == (None, None, None)
+    assert look.now == pytest.approx(state.store.now(), abs=1)
+    idle = WorkLook(pending_count=0, claimed_count=0, waiting_count=0, overdue_count=0, oldest_overdue_seconds=0)
+    assert look.work == dict.fromkeys(WorkKind, idle)
+    assert look.queues == {"ec2": 0, "resync": 0}
+    assert look.budgets == {"A": BudgetLook(size=10, refill_per_second=5, tokens=10, share=1, throttled_at=None)}
+    assert (look.breakers, look.subnets) == ({}, ())
+
+
+def test_what_pending_nodes_are_doing(state: State) -> None:
+    names = [NodeName(f"n{number}") for number in range(1, 5)]
+    state.work.mark(KIND, [(name, Urgency.DEFICIT) for name in names])
+    state.claim("n1")
+    state.work.finish(state.claim("n2"), again_after_seconds=100)
+    look = work(state)
+    assert (look.pending_count, look.claimed_count, look.waiting_count, look.overdue_count) == (4, 1, 1, 0)
+    state.later(25)  # messages are overdue after 20 s, the claim lives for 30
+    look = work(state)
+    assert (look.pending_count, look.claimed_count, look.waiting_count, look.overdue_count) == (4, 1, 1, 2)
+    assert look.oldest_overdue_seconds == pytest.approx(5, abs=1)
+    state.later(6)
+    assert work(state).claimed_count == 0
+    assert work(state).overdue_count == 3
+
+
+def test_kinds_are_counted_apart(state: State) -> None:
+    state.work.mark(WorkKind.PUBLISH, [(NODE, Urgency.DEFICIT)])
+    look = state.lookout.look(QUEUES)
+    assert {kind: each.pending_count for kind, each in look.work.items()} == {
+        WorkKind.MAINTAIN: 0,
+        WorkKind.PUBLISH: 1,
+        WorkKind.REFRESH: 0,
+    }
+
+
+def test_more_pending_nodes_than_are_asked_for_at_once(state: State) -> None:
+    names = [NodeName(f"n{number}") for number in range(2300)]
+    state.work.mark(KIND, [(name, Urgency.DEFICIT) for name in names])
+    for name in (names[0], names[1100], names[2299]):
+        state.claim(name)
+    assert (work(state).pending_count, work(state).claimed_count) == (2300, 3)
+
+
+def test_messages_that_wait_in_celerys_queues(state: State) -> None:
+    options = {"global_keyprefix": state.keys.broker}
+    with Connection(state.url, transport_options=options) as connection:
+        channel = connection.channel()
+        assert isinstance(channel, Channel)
+        for queue, count in {"ec2": 3, "apiserver": 1}.items():
+            with connection.SimpleQueue(queue) as sending:
+                for _ in range(count):
+                    sending.put({})
+    assert state.lookout.look(QUEUES).queues == {"ec2": 3, "resync": 0}
+
+
+def test_a_bucket_is_seen_as_spend_sees_it(state: State) -> None:
+    claim = state.claim()
+
+    def spends() -> bool:
+        answer = state.budgets.spend(claim, "A", InstanceId(""), urgent=True, busy_seconds=1)
+        return answer.grant is Grant.OK
+
+    for _ in range(4):
+        assert spends()
+    assert state.lookout.look(QUEUES).budgets["A"].tokens == pytest.approx(6, abs=0.5)
+    state.budgets.throttled("A")
+    budget = state.lookout.look(QUEUES).budgets["A"]
+    assert (budget.tokens, budget.share) == (pytest.approx(0, abs=0.2), pytest.approx(0.5, abs=0.02))
+    assert budget.throttled_at == pytest.approx(state.store.now(), abs=1)
+    state.later(2)
+    budget = state.lookout.look(QUEUES).budgets["A"]
+    # The share grows from 0.5 to 0.6 in these 2 s, of 5 a second.
+    assert (budget.tokens, budget.share) == (pytest.approx(5.5, abs=0.3), pytest.approx(0.6, abs=0.02))
+    assert [spends() for _ in range(6)] == [True] * 5 + [False]
+
+
+@pytest.mark.parametrize(
+    ("now", "share", "tokens"),
+    [(0, 0.5, 0), (2, 0.6, 1.1), (10, 1, 7.5), (12, 1, 9.5), (99, 1, 10)],
+    ids=["at once", "growing", "whole again", "a while later", "full"],
+)
+def test_fill_and_rate_after_a_halving(now: float, share: float, tokens: float) -> None:
+    seen = budget_look((10, 1), [b"0", b"1000000", b"0.5", b"1000000", b"1000000"], 1000 + now)
+    assert (seen.share, seen.tokens, seen.throttled_at) == (pytest.approx(share), pytest.approx(tokens), 1000)
+
+
+def test_breakers_and_the_pause(state: State) -> None:
+    now = state.store.now()
+    state.budgets.open_breaker("A", "UnauthorizedOperation", 60)
+    state.budgets.pause("ada", "the VPC is being changed")
+    look = state.lookout.look(QUEUES)
+    assert look.breakers == {"A": BreakerLook(until=pytest.approx(now + 60, abs=2), why="UnauthorizedOperation")}
+    assert look.pause is not None
+    assert (look.pause.who, look.pause.why, look.pause.since) == (
+        "ada",
+        "the VPC is being changed",
+        pytest.approx(now, abs=2),
+    )
+    state.budgets.close_breaker("A")
+    state.budgets.resume()
+    look = state.lookout.look(QUEUES)
+    assert (look.breakers, look.pause) == ({}, None)
+
+
+def test_subnets_with_what_was_taken_since_and_the_full_ones(state: State) -> None:
+    subnet = Subnet(id=SUBNET, vpc_id=VpcId("vpc-1"), availability_zone="z", cidr="10.0.0.0/24", free=20)
+    state.store.put_infrastructure(Infrastructure(subnets={SUBNET: subnet}, described_at=state.store.now()))
+    state.store.reserve(SUBNET, 7, free=20, hold_seconds=1)
+    state.store.bench(SUBNET, 100)
+    look = state.lookout.look(QUEUES)
+    assert look.infrastructure_at == pytest.approx(look.now, abs=2)
+    assert look.subnets == (
+        SubnetLook(
+            id=SUBNET,
+            availability_zone="z",
+            free=20,
+            reserved=7,
+            benched_until=pytest.approx(look.now + 100, abs=2),
+        ),
+    )
+    assert look.subnets[0].available == 13
+    state.later(101)
+    assert state.lookout.look(QUEUES).subnets[0].benched_until is None
+
+
+def test_looking_changes_nothing(state: State) -> None:
+    state.store.begin_epoch()
+    state.claim()
+    state.budgets.throttled("A")
+
+    def content() -> dict[bytes, bytes]:
+        prefix = state.keys.epoch.removesuffix("epoch")
+        return {key: state.client.dump(key) or b"" for key in state.client.scan_iter(f"{prefix}*", count=1000)}
+
+    before = content()
+    assert state.lookout.look(QUEUES).epoch == state.store.epoch()
+    assert len(before) >= 4
+    assert content() == before
+
+
+def test_the_number_of_round_trips_does_not_grow_with_buckets_and_queues(redis_url: str) -> None:
+    state = State(redis_url, {f"A{number}": (10, 5) for number in range(50)})
+    state.lookout.look(QUEUES)
+    before = state.client.info("commandstats")
+    look = state.lookout.look([f"q{number}" for number in range(50)])
+    after = state.client.info("commandstats")
+    assert (len(look.budgets), len(look.queues)) == (50, 50)
+    calls = {name: after[name]["calls"] - before.get(name, {"calls": 0})["calls"] for name in after}
+    assert calls["cmdstat_llen"] == 50
+    assert calls["cmdstat_time"] == 1
+    state.client.close()
