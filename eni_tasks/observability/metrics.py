@@ -1,0 +1,186 @@
+"""Every metric of the system: name, kind, labels, meaning. No metric is named anywhere else.
+
+Gauges are computed by the exporter from shared state at each look. Counters and histograms are made by
+the processes that do the work (`meter`) and summed in Redis. Cilium's names and labels are kept where
+they mean the same; `docs/metrics.md` shows this table to people.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import NamedTuple
+
+PREFIX = "eni_tasks_"
+
+
+class Kind(StrEnum):
+    """What Prometheus may do with it. OPS are counters whose name lacks `_total`, as Cilium has them."""
+
+    GAUGE = "gauge"
+    COUNTER = "counter"
+    OPS = "counter, untyped"
+    HISTOGRAM = "histogram"
+
+
+class Metric(NamedTuple):
+    """One metric; the name is without the prefix. `per_node` ones can be switched off."""
+
+    name: str
+    kind: Kind
+    help: str
+    labels: tuple[str, ...] = ()
+    buckets: tuple[float, ...] = ()
+    per_node: bool = False
+
+
+_CALL_SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 25.0)
+_RUN_SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
+_WAIT_SECONDS = (0.01, 0.05, 0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 900.0)
+_CILIUM_SECONDS = (0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 15.0, 20.0, 25.0, 30.0, 60.0)
+
+_SUBNET = ("subnet_id",)
+_ATTEMPT = ("type", "status", "subnet_id")
+_NODE = ("target_node",)
+
+FLEET = (
+    Metric(
+        "ipam_available_ips",
+        Kind.GAUGE,
+        "The most addresses that the node can hold; absent while unknown",
+        _NODE,
+        per_node=True,
+    ),
+    Metric("ipam_used_ips", Kind.GAUGE, "Addresses of the node that pods use", _NODE, per_node=True),
+    Metric("ipam_needed_ips", Kind.GAUGE, "Addresses that the node lacks to its watermarks", _NODE, per_node=True),
+    Metric("ipam_pool_ips", Kind.GAUGE, "Addresses that the node holds for pods now", _NODE, per_node=True),
+    Metric("ipam_ips", Kind.GAUGE, "Addresses of all nodes: available (held, used or not), used, needed", ("type",)),
+    Metric(
+        "ipam_nodes",
+        Kind.GAUGE,
+        "Nodes: total; in-deficit (lack addresses); at-capacity (no interface can take more)",
+        ("category",),
+    ),
+    Metric("nodes", Kind.GAUGE, "Nodes by the planner's reason why there is (or is not) something to do", ("reason",)),
+    Metric("nodes_ready", Kind.GAUGE, "Nodes whose pool is at size and shown in their object"),
+    Metric("nodes_in_trouble", Kind.GAUGE, "Nodes whose last run met trouble; `eni-tasks status` tells it"),
+    Metric("oldest_deficit_seconds", Kind.GAUGE, "For how long a node has lacked addresses, the longest; 0 if none"),
+    Metric("ipam_available_interfaces", Kind.GAUGE, "Interfaces that can take addresses: attached ones and free slots"),
+    Metric("ipam_interface_candidates", Kind.GAUGE, "Attached interfaces that can take addresses"),
+    Metric("ipam_empty_interface_slots", Kind.GAUGE, "Interfaces that can still be attached"),
+    Metric(
+        "ipam_available_ips_per_subnet",
+        Kind.GAUGE,
+        "Addresses of the subnet that can still be taken: free when described, less what was taken since",
+        ("subnet_id", "availability_zone"),
+    ),
+    Metric("subnet_benched", Kind.GAUGE, "1 while nobody chooses the subnet, because it said that it is full", _SUBNET),
+    Metric("orphans", Kind.GAUGE, "Unattached interfaces of ours that the last look for orphans found"),
+)
+
+FACTS = (
+    Metric("infrastructure_age_seconds", Kind.GAUGE, "Since VPCs, subnets and groups were last described"),
+    Metric("inventory_age_seconds", Kind.GAUGE, "Since the last complete read of all instances began"),
+    Metric("facts_oldest_age_seconds", Kind.GAUGE, "Since the known node that was read longest ago was read well"),
+    Metric("ipam_resync_total", Kind.COUNTER, "Complete reads of all instances"),
+    Metric(
+        "ipam_background_sync_duration_seconds",
+        Kind.HISTOGRAM,
+        "Length of a read of all instances; status is success or failed",
+        ("status",),
+        _RUN_SECONDS,
+    ),
+)
+
+WORK = (
+    Metric("queue_length", Kind.GAUGE, "Messages that wait in the Celery queue", ("queue",)),
+    Metric(
+        "work_entries",
+        Kind.GAUGE,
+        "Work known, by kind (maintain, publish, refresh) and state: queued, waiting (back-off, budget), claimed",
+        ("kind", "state"),
+    ),
+    Metric("work_overdue", Kind.GAUGE, "Work that should have been served by now; the sweep sends it again", ("kind",)),
+    Metric("work_oldest_overdue_seconds", Kind.GAUGE, "How late the latest of it is; 0 if nothing is", ("kind",)),
+    Metric(
+        "marks_total",
+        Kind.COUNTER,
+        "News that a node has something to do: sent as a message, or folded into work that is known",
+        ("kind", "outcome"),
+    ),
+    Metric(
+        "task_wait_seconds",
+        Kind.HISTOGRAM,
+        "From sending a message to the start of its run, by the clocks of both machines",
+        ("task",),
+        _WAIT_SECONDS,
+    ),
+    Metric(
+        "task_run_seconds",
+        Kind.HISTOGRAM,
+        "Length of a run; outcome is ok, skipped (somebody else was at it), failed, or error (a bug)",
+        ("task", "outcome"),
+        _RUN_SECONDS,
+    ),
+)
+
+EC2 = (
+    Metric(
+        "ec2_api_duration_seconds",
+        Kind.HISTOGRAM,
+        "EC2 calls by action and answer: OK or EC2's error code",
+        ("operation", "response_code"),
+        _CALL_SECONDS,
+    ),
+    Metric(
+        "ec2_api_rate_limit_duration_seconds",
+        Kind.HISTOGRAM,
+        "What a call waited for its budget, on the spot",
+        ("operation",),
+        _CALL_SECONDS,
+    ),
+    Metric("ec2_budget_tokens", Kind.GAUGE, "Calls that may be made at once, for all workers together", ("operation",)),
+    Metric("ec2_budget_size", Kind.GAUGE, "What the bucket holds when it is full; 0: no budget", ("operation",)),
+    Metric(
+        "ec2_budget_share",
+        Kind.GAUGE,
+        "Share of the refill rate that is in force: 1, halved each time that EC2 throttles",
+        ("operation",),
+    ),
+    Metric(
+        "ec2_throttled_timestamp_seconds",
+        Kind.GAUGE,
+        "When EC2 last throttled the action, in seconds since 1970; absent if not within the hour",
+        ("operation",),
+    ),
+    Metric("ec2_breaker_open", Kind.GAUGE, "1 while the action is stopped for everybody", ("operation",)),
+    Metric("paused", Kind.GAUGE, "1 while somebody paused all mutations"),
+)
+
+CHANGES = (
+    Metric("ipam_ip_allocation_ops", Kind.OPS, "Addresses that EC2 gave, with new interfaces or without", _SUBNET),
+    Metric("ipam_ip_release_ops", Kind.OPS, "Addresses that EC2 took back", _SUBNET),
+    Metric("ipam_interface_creation_ops", Kind.OPS, "Interfaces that EC2 created", _SUBNET),
+    Metric(
+        "ipam_allocation_duration_seconds",
+        Kind.HISTOGRAM,
+        "Attempts to get addresses: type is allocateIP or createInterfaceAndAllocateIP, status is success, failed or "
+        "Cilium's word for the step that failed",
+        _ATTEMPT,
+        _CILIUM_SECONDS,
+    ),
+    Metric(
+        "ipam_release_duration_seconds",
+        Kind.HISTOGRAM,
+        "Attempts to give addresses back: type is releaseIP or releaseIPPrefixes, status is success or failed",
+        _ATTEMPT,
+        _CILIUM_SECONDS,
+    ),
+    Metric("orphans_deleted_total", Kind.COUNTER, "Left-over interfaces of ours that were deleted"),
+)
+
+EXPORTER = (
+    Metric("state_up", Kind.GAUGE, "1 if Redis answered the exporter's last look; 0: nothing else is shown"),
+    Metric("exporter_look_seconds", Kind.GAUGE, "How long that look took"),
+)
+
+METRICS = {metric.name: metric for group in (FLEET, FACTS, WORK, EC2, CHANGES, EXPORTER) for metric in group}
