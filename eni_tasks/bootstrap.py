@@ -14,6 +14,7 @@ from eni_tasks.adapters.state.budgets import RedisBudgets
 from eni_tasks.adapters.state.connection import Scripts, connect
 from eni_tasks.adapters.state.keys import Keys
 from eni_tasks.adapters.state.lookout import RedisLookout
+from eni_tasks.adapters.state.repair import RedisRepairs
 from eni_tasks.adapters.state.store import RedisStore
 from eni_tasks.adapters.state.work import RedisWork
 from eni_tasks.observability.logs import logger
@@ -30,6 +31,7 @@ from eni_tasks.services.reactions import Reactions
 from eni_tasks.services.reading import Reader
 from eni_tasks.services.refresh import Refresh
 from eni_tasks.services.review import Review
+from eni_tasks.services.steering import Steering
 from eni_tasks.services.ticking import Ticker
 from eni_tasks.settings import Settings
 
@@ -61,6 +63,7 @@ class Services:
         )
         self.budgets = RedisBudgets(client, scripts, keys, settings.budgets)
         self.lookout = RedisLookout(client, keys, self.store, settings.budgets)
+        self.repairs = RedisRepairs(client, scripts, keys)
         self.dispatch = Dispatch(self.work, messages)
         self.keeper = Keeper(self.work, settings.lease_seconds)
 
@@ -132,6 +135,11 @@ class Services:
             self.policy,
             self.settings.settle_seconds,
         )
+
+    @cached_property
+    def steering(self) -> Steering:
+        """What people do to the running system."""
+        return Steering(self.store, self.work, self.budgets, self.repairs, self.dispatch)
 
     def ticker(self, on_new_epoch: Callable[[], None]) -> Ticker:
         """What the watcher does once a second.

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from eni_tasks.cli import nodes, processes
+from eni_tasks.cli import nodes, processes, repairs
+from eni_tasks.cli.events import events
 from eni_tasks.cli.output import JsonFlag, fail, print_json, print_table, told
 from eni_tasks.cli.sandbox import sandbox
 from eni_tasks.settings import load
@@ -22,9 +23,13 @@ main = typer.Typer(
 
 main.command()(nodes.status)
 main.command()(nodes.plan)
-main.command()(nodes.maintain)
-main.command()(nodes.publish)
-main.command()(nodes.resync)
+main.command()(repairs.maintain)
+main.command()(repairs.publish)
+main.command()(repairs.resync)
+main.command()(repairs.pause)
+main.command()(repairs.resume)
+main.command()(repairs.unlock)
+main.command()(events)
 main.command()(sandbox)
 
 

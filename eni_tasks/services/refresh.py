@@ -13,7 +13,7 @@ from typing import Any
 from eni_tasks.domain.cilium_node import parse_node
 from eni_tasks.domain.glance import figures_at_a_glance
 from eni_tasks.domain.watermark import in_order
-from eni_tasks.errors import Ec2Error, InvalidInput
+from eni_tasks.errors import Ec2Error, InvalidInput, NodeGone
 from eni_tasks.model.network import NodeName
 from eni_tasks.model.node import Node, Policy
 from eni_tasks.observability.logs import logger
@@ -58,6 +58,42 @@ class Refresh:
     def instances(self) -> dict[str, Any]:
         """Read the instances that were noted as new or doubtful; returns a short report."""
         return self._flight(INSTANCES)
+
+    def node(self, name: NodeName) -> dict[str, Any]:
+        """Read one node's instance now, because a person asks; returns a short report.
+
+        Needs no flight of its own: what it enters is compared with what is known, like every read.
+
+        Raises:
+            NodeGone: no such node is known.
+            InvalidInput: its object can't be understood, or names no instance.
+            Ec2Error: EC2 refused; nothing was entered.
+        """
+        stored = self._store.node(name)
+        if stored is None:
+            raise NodeGone(f"node {name}: no CiliumNode of that name is known; is the watcher running?")
+        node = parse_node(stored)
+        if not self._reader.served([node]):
+            why = "it is ignored, has no instance id, or its instance lacks the tags of ENI_TASKS_INSTANCE_TAGS"
+            raise InvalidInput(f"node {name} is not served: {why}")
+        self._portion([node], noted=True)
+        facts = self._store.facts([node.instance_id]).get(node.instance_id)
+        report: dict[str, Any] = {"node": name, "instance": node.instance_id}
+        if facts is None or facts.doubted_at or facts.in_air:
+            what = "what was known before, or nothing, or a change under way"
+            again = f"it is read again in {self._settle_seconds:.0f} s, and left alone until then"
+            return report | {
+                "believed": False,
+                "explanation": [f"The read of {node.instance_id} contradicts {what}: {again}."],
+            }
+        interfaces, addresses = len(facts.interfaces), sum(len(i.addresses) for i in facts.interfaces)
+        said = f"{node.instance_id} has {interfaces} interfaces with {addresses} secondary addresses."
+        return report | {
+            "believed": True,
+            "interfaces": interfaces,
+            "addresses": addresses,
+            "explanation": [said],
+        }
 
     def _flight(self, which: NodeName) -> dict[str, Any]:
         claim = self._work.claim(WorkKind.REFRESH, which)

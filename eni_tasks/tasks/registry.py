@@ -5,17 +5,14 @@ A changed meaning gets a new name, since old and new workers run side by side du
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
-import celery
-
-from eni_tasks.errors import InvalidInput
-from eni_tasks.model.network import NodeName
+from eni_tasks.tasks.base import EniTask, node_name
+from eni_tasks.tasks.manual import MANUAL
+from eni_tasks.tasks.manual import QUEUE as MANUAL_QUEUE
 from eni_tasks.tasks.messages import MAINTAIN, PUBLISH, REFRESH_INSTANCES, REFRESH_INVENTORY
 
 if TYPE_CHECKING:
-    from eni_tasks.bootstrap import Services
     from eni_tasks.tasks.app import EniApp
 
 QUEUES = ("ec2", "apiserver", "resync")
@@ -25,20 +22,8 @@ TASK_QUEUES = {
     PUBLISH: {"queue": "apiserver"},
     REFRESH_INVENTORY: {"queue": "resync"},
     REFRESH_INSTANCES: {"queue": "resync"},
+    **{name: {"queue": MANUAL_QUEUE} for name in MANUAL},
 }
-
-# RFC 1123 subdomain: what Kubernetes accepts as the name of a node.
-_NODE_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
-
-
-class EniTask(celery.Task):  # type: ignore[misc]  # celery ships no types
-    """What all tasks share: the services of the process."""
-
-    @property
-    def services(self) -> Services:
-        """The use cases of this process."""
-        app: EniApp = self.app
-        return app.services
 
 
 def register(app: EniApp) -> None:
@@ -48,6 +33,7 @@ def register(app: EniApp) -> None:
         PUBLISH: publish_node,
         REFRESH_INVENTORY: refresh_inventory,
         REFRESH_INSTANCES: refresh_instances,
+        **MANUAL,
     }
     for name, body in bodies.items():
         app.task(body, name=name, base=EniTask, bind=True, **TASK_QUEUES[name])
@@ -71,14 +57,3 @@ def refresh_inventory(self: EniTask) -> dict[str, Any]:
 def refresh_instances(self: EniTask) -> dict[str, Any]:
     """Read the instances that are new or in doubt."""
     return self.services.refresh.instances()
-
-
-def node_name(node: object) -> NodeName:
-    """Check what somebody gave as a node's name.
-
-    Raises:
-        InvalidInput: it can't be one; nothing is done.
-    """
-    if not isinstance(node, str) or not _NODE_NAME.fullmatch(node):
-        raise InvalidInput(f"node={node!r} is not the name of a node (such as ip-10-0-1-2.ec2.internal)")
-    return NodeName(node)

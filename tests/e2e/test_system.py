@@ -140,7 +140,8 @@ def test_a_plan_is_told_and_not_done(system: System) -> None:
 def test_a_person_can_enqueue_a_run(system: System, command: str) -> None:
     answer = system.cli(command, system.fleet.names[0], "--json")
     assert answer.returncode == 0, answer.stderr
-    assert json.loads(answer.stdout) == {"node": system.fleet.names[0], "kind": command, "sent": 1}
+    report = json.loads(answer.stdout)
+    assert (report["node"], report["kind"], report["sent"]) == (system.fleet.names[0], command, 1)
 
 
 def test_a_person_can_have_everything_read_again(system: System) -> None:
@@ -148,7 +149,7 @@ def test_a_person_can_have_everything_read_again(system: System) -> None:
     system.reset()
     answer = system.cli("resync", "--json")
     assert answer.returncode == 0, answer.stderr
-    assert json.loads(answer.stdout) == {"enqueued": "eni.refresh_inventory"}
+    assert json.loads(answer.stdout)["enqueued"] == "eni.refresh_inventory"
     until(lambda: system.calls() == PERIODIC_READS, "the read", seconds=RESYNC_SECONDS / 2)
 
 

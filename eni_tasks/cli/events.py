@@ -1,0 +1,73 @@
+"""`eni-tasks events`: what was done to EC2 and by people, from the stream that all workers write."""
+
+from __future__ import annotations
+
+import sys
+import time
+from datetime import UTC, datetime
+from typing import Annotated
+
+import msgspec
+import typer
+
+from eni_tasks.cli.common import services
+from eni_tasks.cli.output import JsonFlag, print_json, print_table, told
+from eni_tasks.ports.state import Event
+from eni_tasks.tasks.base import node_name
+
+COLUMNS = ("when", "what", "node", "details")
+LOOK_SECONDS = 0.5
+PORTION = 1000
+
+
+def events(
+    node: Annotated[str, typer.Option("--node", "-n", help="Only of this node.")] = "",
+    limit: Annotated[int, typer.Option(min=0, max=10_000, help="The last so many.")] = 50,
+    *,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on as they come; Ctrl-C ends.")] = False,
+    json: JsonFlag = False,
+) -> None:
+    """Show the last mutations of EC2, and what people did. With --follow, --json writes one line per event."""
+    with told():
+        name = node_name(node) if node else ""
+        parts = services()
+        since = f"{round(parts.store.now() * 1000)}-0"
+        known = parts.repairs.latest(name, limit)
+        if not follow:
+            print_json([shown(event) for event in known]) if json else print_table(COLUMNS, [row(e) for e in known])
+            return
+        try:
+            _write(known, json=json)
+            last = known[-1].id if known else since
+            while True:
+                found = parts.store.events(after=last, limit=PORTION)
+                _write([event for event in found if name in ("", event.fields.get("node"))], json=json)
+                last = found[-1].id if found else last
+                if len(found) < PORTION:
+                    time.sleep(LOOK_SECONDS)
+        except KeyboardInterrupt:
+            return
+
+
+def row(event: Event) -> tuple[str, str, str, str]:
+    """An event's line in the table."""
+    details = ", ".join(f"{key}={value}" for key, value in event.fields.items() if key != "node")
+    return when(event), event.what, event.fields.get("node", ""), details
+
+
+def when(event: Event) -> str:
+    """The second in which it happened, by Redis' clock, in UTC."""
+    milliseconds = int(event.id.partition("-")[0])
+    return datetime.fromtimestamp(milliseconds // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def shown(event: Event) -> dict[str, str]:
+    """An event as JSON."""
+    return {"id": event.id, "when": when(event), "what": event.what, **event.fields}
+
+
+def _write(found: list[Event], *, json: bool) -> None:
+    for event in found:
+        line = msgspec.json.encode(shown(event)).decode() if json else "\t".join(row(event))
+        sys.stdout.write(line + "\n")
+    sys.stdout.flush()

@@ -1,0 +1,213 @@
+"""What a person does to the running system: pause and resume mutations, take a node from a stuck worker.
+
+Each answers a short report: fields for programs, and sentences (`explanation`) for people.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from eni_tasks.domain.cilium_node import parse_node
+from eni_tasks.errors import InvalidInput, NodeGone
+from eni_tasks.model.network import NodeName
+from eni_tasks.model.plan import Urgency
+from eni_tasks.ports.repair import Repairs, Struck
+from eni_tasks.ports.state import Store, World
+from eni_tasks.ports.work import Budgets, Work, WorkKind
+from eni_tasks.services.dispatch import Dispatch
+from eni_tasks.services.saga import decode
+
+TEXT_LONGEST = 300
+
+Report = dict[str, Any]
+
+
+class Steering:
+    """The levers."""
+
+    def __init__(self, store: Store, work: Work, budgets: Budgets, repairs: Repairs, dispatch: Dispatch) -> None:
+        self._store = store
+        self._work = work
+        self._budgets = budgets
+        self._repairs = repairs
+        self._dispatch = dispatch
+
+    def pause(self, who: str, why: str) -> Report:
+        """Stop all mutations of EC2; reads, and writes of CiliumNodes, go on.
+
+        Args:
+            who: the person to ask.
+            why: what others should know.
+
+        Returns:
+            A report; `replaced` is the pause that was in force already.
+
+        Raises:
+            InvalidInput: a text is missing or too long; nothing was done.
+        """
+        who, why = _text("who", who), _text("why", why)
+        before = self._budgets.paused()
+        self._budgets.pause(who, why)
+        self._store.event("Pause", {"who": who, "why": why})
+        said = [f"Mutations of EC2 are paused by {who}: {why}. `eni-tasks resume` lets them go on."]
+        if before is not None:
+            said.append(f"This replaces the pause by {before.who}: {before.why}.")
+        return {"paused": True, "who": who, "why": why, "replaced": before, "explanation": said}
+
+    def resume(self) -> Report:
+        """Let mutations go on; returns a report with the pause that was ended."""
+        before = self._budgets.paused()
+        if before is None:
+            return {"paused": False, "ended": None, "explanation": ["Mutations were not paused."]}
+        self._budgets.resume()
+        self._store.event("Resume", {"who": before.who, "why": before.why})
+        said = [f"The pause by {before.who} ({before.why}) is over. Nodes that waited for it go on within 30 s."]
+        return {"paused": False, "ended": before, "explanation": said}
+
+    def reread(self, node_or_instance: str) -> Report:
+        """Have one instance read from EC2 by a worker, soon and for certain.
+
+        Args:
+            node_or_instance: a node's name, or the id of its instance.
+
+        Returns:
+            A report that names the node.
+
+        Raises:
+            NodeGone: no node of that name or instance is known; nothing was done.
+        """
+        name = self._node_of(node_or_instance)
+        self._store.want_reads([name])
+        self._dispatch.refresh_instances()
+        return {"node": name, "enqueued": "eni.refresh_instances", "explanation": [f"A read of {name} is enqueued."]}
+
+    def _node_of(self, node_or_instance: str) -> NodeName:
+        if self._store.node(NodeName(node_or_instance)) is not None:
+            return NodeName(node_or_instance)
+        for obj in self._store.nodes():
+            try:
+                node = parse_node(obj)
+            except InvalidInput:
+                continue
+            if node.instance_id == node_or_instance:
+                return node.name
+        raise NodeGone(f"{node_or_instance}: no CiliumNode of that name or instance is known; is the watcher running?")
+
+    def unlock(self, name: NodeName) -> Report:
+        """End the claims on a node, as if their leases had run out, and have it worked on now.
+
+        Harmless if the holder lives: it is refused its next mutation, and the journal tells the
+        next worker where it was. A mutation that may still be under way is waited for.
+
+        Args:
+            name: the node.
+
+        Returns:
+            A report: the claims that were ended, and what its journal says.
+
+        Raises:
+            NodeGone: no such node is known; nothing was done.
+        """
+        world = self._world(name)
+        busy_seconds = self._busy_seconds(world)
+        ended: dict[str, float] = {}
+        said: list[str] = []
+        for kind in (WorkKind.MAINTAIN, WorkKind.PUBLISH):
+            left = self._repairs.end_claim(kind, name)
+            if left is None:
+                continue
+            ended[kind.value] = left
+            lease = f"its lease had {left:.0f} s left" if left > 0 else f"its lease ran out {-left:.0f} s ago"
+            said.append(f"The {kind} claim on {name} is ended ({lease}).")
+            self._again(kind, name, busy_seconds if kind is WorkKind.MAINTAIN else 0.0)
+        if ended:
+            self._store.event("Unlock", {"node": name, "kinds": ", ".join(ended)})
+        else:
+            said.append(f"Nobody holds {name}. If it waits, `eni-tasks maintain {name}` ends the wait.")
+        if ended and busy_seconds:
+            said.append(f"A mutation may still be under way: the next run begins in {busy_seconds:.0f} s.")
+        said += self._journal_said(world, name)
+        return {"node": name, "ended": ended, "journal": _readable(world), "explanation": said}
+
+    def strike_out(self, name: NodeName) -> Report:
+        """Strike out a journal entry that can't be read; one that can is a worker's to end.
+
+        Args:
+            name: the node.
+
+        Returns:
+            A report that holds the entry as it was.
+
+        Raises:
+            NodeGone: no such node is known.
+            InvalidInput: there is no entry, it can be read, or somebody has just changed it; nothing was done.
+        """
+        world = self._world(name)
+        entry = world.journal
+        if entry is None:
+            raise InvalidInput(f"node {name} has no journal entry: there is nothing to strike out")
+        if _readable(world):
+            raise InvalidInput(f"the journal entry of {name} can be read: `eni-tasks maintain {name}` goes on with it")
+        struck = self._repairs.strike_out(name, entry)
+        if struck is not Struck.DONE:
+            raise InvalidInput(f"the journal entry of {name} was left alone ({struck}): a worker is at it; look again")
+        text = entry.decode(errors="replace")
+        self._store.event("StrikeOut", {"node": name, "entry": text})
+        self._again(WorkKind.MAINTAIN, name, 0.0)
+        said = [
+            f"The journal entry of {name} is struck out. It said: {text}",
+            "If it speaks of an interface that is not attached, that one is an orphan now and is collected as such.",
+        ]
+        return {"node": name, "struck_out": text, "explanation": said}
+
+    def _world(self, name: NodeName) -> World:
+        world = self._store.gather(name)
+        if world.obj is None:
+            raise NodeGone(f"node {name}: no CiliumNode of that name is known; is the watcher running?")
+        return world
+
+    def _busy_seconds(self, world: World) -> float:
+        """How long a mutation that was let through, and not answered yet, may still be under way."""
+        try:
+            instance_id = parse_node(world.obj or {}).instance_id
+        except InvalidInput:
+            return 0.0  # nothing is mutated for an object that can't be understood
+        facts = self._store.facts([instance_id]).get(instance_id) if instance_id else None
+        return max(0.0, facts.mutated_at - world.now) if facts is not None and facts.in_air else 0.0
+
+    def _again(self, kind: WorkKind, name: NodeName, delay_seconds: float) -> None:
+        if delay_seconds:
+            self._work.mark(kind, [(name, Urgency.DEFICIT)], delay_seconds=delay_seconds, ends_wait=True)
+        else:
+            self._dispatch.mark(kind, [(name, Urgency.EMPTY)], ends_wait=True)
+
+    def _journal_said(self, world: World, name: NodeName) -> list[str]:
+        if world.journal is None:
+            return []
+        if _readable(world):
+            saga = decode(world.journal)
+            what = saga.interface.id if saga.interface is not None else f"an interface in {saga.request.subnet_id}"
+            return [f"Its journal is at step {saga.step} of making {what}; the next run goes on from there."]
+        return [
+            f"Its journal entry can't be read, so no worker goes on: {world.journal.decode(errors='replace')}",
+            f"Look whether that interface exists, then strike the entry out: eni-tasks unlock {name} --strike-out",
+        ]
+
+
+def _readable(world: World) -> bool | None:
+    """Whether a worker can go on with the journal; None if there is no entry."""
+    if world.journal is None:
+        return None
+    try:
+        decode(world.journal)
+    except InvalidInput:
+        return False
+    return True
+
+
+def _text(name: str, value: object) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise InvalidInput(f"{name}={value!r} says nothing: give a text that others understand")
+    if len(value) > TEXT_LONGEST:
+        raise InvalidInput(f"{name} is {len(value)} characters long; at most {TEXT_LONGEST} are kept")
+    return value.strip()
