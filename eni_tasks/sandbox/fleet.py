@@ -9,14 +9,12 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import msgspec
-import urllib3
 
-from eni_tasks.errors import PermanentError
+from eni_tasks.adapters.kube.client import KubeClient
+from eni_tasks.adapters.kube.objects import NODES_PATH
 from eni_tasks.sandbox.ec2.admin import Ec2Admin
 
-NODES_PATH = "/apis/cilium.io/v2/ciliumnodes"
 TYPES = ("m5.large", "t3.medium", "c5.large", "m5.xlarge", "t3.large", "r5.xlarge")
-_OK = range(200, 300)
 
 
 class Fleet:
@@ -25,14 +23,13 @@ class Fleet:
     Args:
         ec2: levers of the sandbox's EC2.
         world: what the EC2 server said about its network.
-        kube_url: the sandbox's Kubernetes API.
+        kube: the way to the Kubernetes API, the sandbox's or a real one.
     """
 
-    def __init__(self, ec2: Ec2Admin, world: Mapping[str, Any], kube_url: str) -> None:
+    def __init__(self, ec2: Ec2Admin, world: Mapping[str, Any], kube: KubeClient) -> None:
         self.ec2 = ec2
         self._world = world
-        self._url = kube_url + NODES_PATH
-        self._pool = urllib3.PoolManager(maxsize=8, retries=False, timeout=30.0)
+        self._kube = kube
         self.names: list[str] = []
 
     def add(
@@ -57,11 +54,28 @@ class Fleet:
                 lambda i: self._add(i, types[i % len(types)], ipam, home), range(first, first + count)
             )
 
+    def keep(self, count: int) -> None:
+        """Bring the fleet to `count` nodes, whatever is there already.
+
+        Nodes of an earlier run are taken over; one whose instance is gone is replaced, as a cluster's autoscaler does.
+
+        Args:
+            count: how many.
+        """
+        alive = {instance.id for instance in self.ec2.view().instances if instance.state in ("pending", "running")}
+        instances = {obj["metadata"]["name"]: obj["spec"].get("instance-id") for obj in self.objects()}
+        self.names = [node_name(number) for number in range(count)]
+        for number, name in enumerate(self.names):
+            if name in instances and instances[name] not in alive:
+                self._call("DELETE", f"/{name}", None)
+            if instances.get(name) not in alive:
+                self._add(number, TYPES[number % len(TYPES)], None, "node_subnets")
+
     def _add(self, number: int, instance_type: str, ipam: Mapping[str, int] | None, home: str) -> str:
         zones = sorted(self._world[home])
         subnet = self._world[home][zones[number % len(zones)]]
         instance = self.ec2.launch_instance(instance_type, subnet, groups=[self._world["node_group"]])
-        name = f"node-{number:04d}"
+        name = node_name(number)
         eni = {
             "instance-type": instance_type,
             "vpc-id": instance.vpc_id,
@@ -108,17 +122,20 @@ class Fleet:
             self._call("PATCH", f"/{obj['metadata']['name']}/status", patch)
 
     def _call(self, method: str, path: str, body: Any) -> dict[str, Any]:
-        headers = {"Content-Type": "application/merge-patch+json" if method == "PATCH" else "application/json"}
-        data = None if body is None else msgspec.json.encode(body)
-        response = self._pool.request(method, self._url + path, body=data, headers=headers)
-        if response.status not in _OK:
-            raise PermanentError(f"{method} {path}: {response.status}: {response.data.decode()[:300]}")
-        answer: dict[str, Any] = msgspec.json.decode(response.data)
+        content_type = "application/merge-patch+json" if method == "PATCH" else "application/json"
+        node, what = path.strip("/").partition("/")[0], f"{method} ciliumnodes{path}"
+        data = self._kube.call(method, NODES_PATH + path, what=what, node=node, body=body, content_type=content_type)
+        answer: dict[str, Any] = msgspec.json.decode(data)
         return answer
 
 
+def node_name(number: int) -> str:
+    """The name of the node with that number."""
+    return f"node-{number:04d}"
+
+
 class Agents:
-    """A thread in which pods come and go on random nodes.
+    """Pods that come and go on random nodes, in a thread if started.
 
     Args:
         fleet: the nodes.
@@ -145,7 +162,15 @@ class Agents:
 
     def _run(self) -> None:
         while not self._stopping.wait(self._pause_seconds):
-            obj = self._fleet.get(self._random.choice(self._fleet.names))
-            pool = len(obj.get("spec", {}).get("ipam", {}).get("pool", {}))
-            used = len(obj.get("status", {}).get("ipam", {}).get("used", {}))
-            self._fleet.use(obj, max(0, min(pool, used + self._random.randint(-3, 4))))
+            self.change_one()
+
+    def change_one(self) -> None:
+        """Let a few pods come to, or go from, one node.
+
+        Raises:
+            NodeGone: somebody has deleted it.
+        """
+        obj = self._fleet.get(self._random.choice(self._fleet.names))
+        pool = len(obj.get("spec", {}).get("ipam", {}).get("pool", {}))
+        used = len(obj.get("status", {}).get("ipam", {}).get("used", {}))
+        self._fleet.use(obj, max(0, min(pool, used + self._random.randint(-3, 4))))

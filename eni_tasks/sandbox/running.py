@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Self
 
+from eni_tasks.adapters.kube.client import KubeClient
 from eni_tasks.bootstrap import Services
 from eni_tasks.sandbox.ec2.admin import Ec2Admin
 from eni_tasks.sandbox.fleet import Fleet
@@ -94,7 +95,8 @@ class Sandbox:
         kube_module = "eni_tasks.sandbox.kube"
         kube_url = self.children.start_server("kubernetes-api", kube_module, self._kube_arguments)["url"]
         self.ec2, self.kube = Ec2Admin(world["url"]), KubeAdmin(kube_url)
-        self.fleet = Fleet(self.ec2, world, kube_url)
+        kubeconfig = str(write_kubeconfig(self.folder / "kubeconfig", kube_url))
+        self.fleet = Fleet(self.ec2, world, KubeClient(30.0, 8, kubeconfig))
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(("ENI_TASKS_", "AWS_"))}
         self.environment = {
             **inherited,
@@ -108,7 +110,7 @@ class Sandbox:
             "AWS_ACCESS_KEY_ID": "sandbox",
             "AWS_SECRET_ACCESS_KEY": "sandbox",  # the sandbox's EC2 takes any
             "AWS_EC2_METADATA_DISABLED": "true",
-            "KUBECONFIG": str(write_kubeconfig(self.folder / "kubeconfig", kube_url)),
+            "KUBECONFIG": kubeconfig,
         }
 
         own = {name: value for name, value in self.environment.items() if inherited.get(name) != value}

@@ -22,7 +22,8 @@ _ENDING = {signal.SIGTERM, signal.SIGINT}
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m eni_tasks.sandbox.ec2", description="An EC2 API for ENIs.")
-    parser.add_argument("--port", type=int, default=0, help="port on 127.0.0.1 (default: a free one)")
+    parser.add_argument("--address", default="127.0.0.1", help="where it listens (default: 127.0.0.1)")
+    parser.add_argument("--port", type=int, default=0, help="port (default: a free one)")
     parser.add_argument("--zones", type=int, default=2, choices=(1, 2, 3), help="zones in the network (default: 2)")
     parser.add_argument("--region", default="eu-west-1", help="names the zones (default: eu-west-1)")
     parser.add_argument("--latency-ms", type=float, default=0.0, help="how long every call takes (default: 0)")
@@ -38,7 +39,7 @@ def main() -> int:
     signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
     parent = os.getppid()
     built = build_default_world(arguments.zones, arguments.region)
-    with Ec2Server(built.world, arguments.port) as server:
+    with Ec2Server(built.world, arguments.port, arguments.address) as server:
         buckets = aws_default_buckets(arguments.throttle) if arguments.throttle else {}
         server.control.set_knobs(buckets=buckets, latency_seconds={"*": arguments.latency_ms / 1000})
         ready = {

@@ -28,22 +28,23 @@ _PHRASES = {status.value: status.phrase for status in HTTPStatus}
 
 
 class Ec2Server:
-    """The API on a loopback port, in threads of this process.
+    """The API on a port, in threads of this process.
 
     `sandbox`, `control` and `oracle` (through `sandbox`) are at hand for tests in the same process.
 
     Args:
         world: what there is; an empty one when not given.
         port: 0 takes a free one.
+        address: where it listens; loopback, unless others have to reach it.
     """
 
-    def __init__(self, world: World | None = None, port: int = 0) -> None:
+    def __init__(self, world: World | None = None, port: int = 0, address: str = "127.0.0.1") -> None:
         self.sandbox = Ec2Sandbox(world)
         self.control = Control(self.sandbox)
-        self._listener = _Listener(("127.0.0.1", port), _Handler)
+        self._listener = _Listener((address, port), _Handler)
         self._listener.sandbox = self.sandbox
         self._listener.control = self.control
-        self.url = f"http://127.0.0.1:{self._listener.server_address[1]}"
+        self.url = f"http://{address}:{self._listener.server_address[1]}"
         self._thread = threading.Thread(
             target=self._listener.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True
         )
