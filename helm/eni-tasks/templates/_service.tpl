@@ -1,0 +1,16 @@
+{{/* The Service of what has a port. Takes root, component, port. */}}
+{{- define "eni-tasks.service" -}}
+apiVersion: v1
+kind: Service
+metadata:
+  name: {{ include "eni-tasks.fullname" .root }}-{{ .component }}
+  labels:
+    {{- include "eni-tasks.labels" . | nindent 4 }}
+spec:
+  selector:
+    {{- include "eni-tasks.selector" . | nindent 4 }}
+  ports:
+    - name: http
+      port: {{ .port }}
+      targetPort: http
+{{- end -}}
