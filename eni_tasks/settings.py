@@ -10,7 +10,7 @@ import difflib
 import math
 import os
 from typing import TYPE_CHECKING, Annotated, Literal
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
@@ -34,6 +34,20 @@ AWS_BUDGETS: dict[str, tuple[float, float]] = {
     "DeleteNetworkInterface": (100, 5),
 }
 
+# Read by the command line itself, since they concern one process only.
+FLOWER_SETTINGS = {"FLOWER_AUTH", "FLOWER_URL_PREFIX"}
+
+# Options that may follow the URL of Redis, with the values they take (None: a path). Our client and Celery's
+# know others, but not the same.
+REDIS_OPTIONS: dict[str, tuple[str, ...] | None] = {
+    "ssl_ca_certs": None,
+    "ssl_ca_path": None,
+    "ssl_certfile": None,
+    "ssl_keyfile": None,
+    "ssl_cert_reqs": ("required", "optional", "none"),
+    "ssl_check_hostname": ("true", "false"),
+}
+
 Tags = Annotated[dict[str, str], NoDecode]
 Names = Annotated[tuple[str, ...], NoDecode]
 Seconds = Annotated[float, Field(gt=0, le=86_400)]
@@ -54,7 +68,8 @@ class Settings(BaseSettings):
     )
     redis_url: SecretStr = Field(
         default=SecretStr("redis://127.0.0.1:6379/0"),
-        description="redis:// or rediss:// URL, with password and database if needed",
+        description="redis:// or rediss:// (TLS, verified) URL, with user, password and database if needed; "
+        "?ssl_ca_certs=/path names a CA of your own",
     )
     pre_allocate: int = Field(
         default=8, ge=0, le=1000, description="Free addresses wanted where a node gives no number"
@@ -92,6 +107,13 @@ class Settings(BaseSettings):
     def _redis_scheme(cls, value: SecretStr) -> SecretStr:
         if not value.get_secret_value().startswith(("redis://", "rediss://")):
             raise ValueError("must begin with redis:// or rediss://")
+        parts = urlsplit(value.get_secret_value())
+        for name, text in parse_qsl(parts.query, keep_blank_values=True):
+            if parts.scheme != "rediss" or name not in REDIS_OPTIONS:
+                raise ValueError(f"no such option: {name}; a rediss:// URL takes {', '.join(REDIS_OPTIONS)}")
+            choices = REDIS_OPTIONS[name]
+            if choices and text not in choices:
+                raise ValueError(f"{name}={text} is none of {', '.join(choices)}")
         return value
 
     @field_validator("subnet_ids", mode="before")
@@ -194,8 +216,7 @@ def load(environment: Mapping[str, str] | None = None) -> Settings:
         InvalidInput: one line per mistake, unknown names (typos) included.
     """
     problems = []
-    # Read by the command line itself: it concerns one process only.
-    names = {field.upper() for field in Settings.model_fields} | {"FLOWER_AUTH"}
+    names = {field.upper() for field in Settings.model_fields} | FLOWER_SETTINGS
     for name in sorted(os.environ if environment is None else environment):
         bare = name.removeprefix(PREFIX)
         if bare != name and bare not in names:

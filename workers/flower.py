@@ -2,7 +2,7 @@
 
 import typer
 
-from eni_tasks.cli import flower
+from eni_tasks.cli.flower import flower
 
 if __name__ == "__main__":
     typer.run(flower)

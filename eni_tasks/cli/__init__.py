@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from eni_tasks.cli import nodes, processes, repairs
+from eni_tasks.cli import flower, nodes, processes, repairs
 from eni_tasks.cli.events import events
 from eni_tasks.cli.output import JsonFlag, fail, print_json, print_table, told
 from eni_tasks.cli.sandbox import sandbox
@@ -30,6 +30,7 @@ main.command()(repairs.pause)
 main.command()(repairs.resume)
 main.command()(repairs.unlock)
 main.command()(events)
+main.command()(flower.flower)
 main.command()(sandbox)
 
 
@@ -50,21 +51,6 @@ def worker(
         fail(f"No such queue: {', '.join(unknown)}; there are {', '.join(QUEUES)}.", 2)
     with told():
         processes.run_worker(queue, threads=threads)
-
-
-@main.command()
-def flower(
-    address: Annotated[str, typer.Option(help="Where it listens.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535)] = 5555,
-    auth: Annotated[str, typer.Option(envvar="ENI_TASKS_FLOWER_AUTH", help="user:password for everybody.")] = "",
-    *,
-    no_auth: Annotated[bool, typer.Option("--no-auth", help="Let everybody in who reaches the address.")] = False,
-) -> None:
-    """Run Flower, the window on workers and tasks. Needs --auth, or --no-auth to go without."""
-    if not auth and not no_auth:
-        fail("Flower shows and steers everything: give --auth user:password, or say --no-auth.", 2)
-    with told():
-        processes.run_flower(address=address, port=port, auth=auth, open_to_all=no_auth)
 
 
 @main.command()

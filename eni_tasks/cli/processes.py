@@ -16,6 +16,7 @@ from celery.signals import worker_init
 from eni_tasks.bootstrap import Services
 from eni_tasks.observability import logs
 from eni_tasks.settings import Settings, load
+from eni_tasks.tasks import logs as logs_of_celery
 from eni_tasks.tasks.app import EniApp, make_app
 from eni_tasks.tasks.messages import CeleryMessages
 from eni_tasks.tasks.registry import QUEUES
@@ -55,8 +56,10 @@ def run_worker(queues: Sequence[str] = QUEUES, *, threads: int = THREADS) -> Non
         threads: tasks at once; the work is waiting, so threads do.
     """
     app = make_app(start())
+    logs_of_celery.take_over()
     _build_early(app, queues)
-    argv = ["worker", "--pool", "threads", "--concurrency", str(threads), "--queues", ",".join(queues)]
+    argv = [*logs_of_celery.QUIET, "worker", "--pool", "threads", "--concurrency", str(threads)]
+    argv += ["--queues", ",".join(queues)]
     argv += ["--task-events", "--without-gossip", "--without-mingle", "--loglevel", app.eni_settings.log_level]
     argv += ["--hostname", f"{'-'.join(queues)}-{os.getpid()}@{socket.gethostname()}"]
     app.worker_main(argv)
@@ -71,21 +74,3 @@ def _build_early(app: EniApp, queues: Sequence[str]) -> None:
             getattr(app.services, uses[queue])
 
     worker_init.connect(build, weak=False)
-
-
-def run_flower(*, address: str = "127.0.0.1", port: int = 5555, auth: str = "", open_to_all: bool = False) -> None:
-    """Serve Flower until it is ended.
-
-    Args:
-        address: where it listens.
-        port: 0 takes a free one.
-        auth: `user:password`; needed unless `open_to_all`.
-        open_to_all: let everybody in who reaches the address (the sandbox, on loopback).
-    """
-    app = make_app(start())
-    argv = ["flower", f"--address={address}", f"--port={port}", "--max-tasks=2000", "--purge-offline-workers=60"]
-    if auth:
-        argv.append(f"--basic-auth={auth}")
-    elif open_to_all:
-        os.environ["FLOWER_UNAUTHENTICATED_API"] = "true"
-    app.start(argv)

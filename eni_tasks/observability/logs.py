@@ -1,15 +1,26 @@
 """Structured logs: an event is a constant word plus fields; ids, never objects.
 
-Context (node, task) is bound once by whoever knows it, with `structlog.contextvars`.
+Everything that a process says while it runs goes to standard error in this form, what libraries log and
+an error that ends a thread included. Context (node, task) is bound once by whoever knows it, with
+`structlog.contextvars`. Celery's own ways of speaking are taken over in `tasks/logs.py`.
 """
 
 from __future__ import annotations
 
 import logging
+import re
 import sys
+import threading
+from types import TracebackType
 
 import structlog
-from structlog.typing import Processor
+from structlog.typing import EventDict, Processor, WrappedLogger
+
+# Each says at info or below what our own events, or Flower, say better.
+CHATTY = ("amqp", "botocore", "kombu", "kubernetes", "urllib3", "celery.worker.strategy", "celery.app.trace")
+_FIRST = ("timestamp", "level", "event")
+# The password of a URL, whoever quotes it.
+_URL_PASSWORD = re.compile(r"(?<=://)([^\s/:@\"']*):[^\s/\"']*@")
 
 
 def configure(*, json: bool, level: str) -> None:
@@ -24,35 +35,54 @@ def configure(*, json: bool, level: str) -> None:
         structlog.stdlib.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
-    renderer: Processor = structlog.processors.JSONRenderer() if json else structlog.dev.ConsoleRenderer()
     structlog.configure(
-        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        processors=[
+            structlog.stdlib.filter_by_level,
+            *shared,
+            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+        ],
         logger_factory=structlog.stdlib.LoggerFactory(),
         wrapper_class=structlog.stdlib.BoundLogger,
         cache_logger_on_first_use=True,
     )
+    # Plain: with rich installed the default prints each frame's variables, passwords among them.
+    rendering: list[Processor] = [structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)]
+    if json:
+        rendering = [structlog.processors.format_exc_info, _legible, structlog.processors.JSONRenderer()]
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
-            foreign_pre_chain=shared,
-            processors=[
-                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                structlog.processors.format_exc_info,
-                renderer,
-            ],
+            foreign_pre_chain=[*shared, structlog.stdlib.add_logger_name],
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *rendering, _masked],
         )
     )
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
-    for chatty in ("botocore", "urllib3", "kombu", "amqp"):
-        logging.getLogger(chatty).setLevel("WARNING")
-    # "Task … received/succeeded" for each run says nothing that Flower does not show.
-    logging.getLogger("celery.worker.strategy").setLevel("WARNING")
-    logging.getLogger("celery.app.trace").setLevel("WARNING")
+    for name in CHATTY:
+        logging.getLogger(name).setLevel("WARNING")
+    logging.captureWarnings(capture=True)
+    sys.excepthook = _unhandled
+    threading.excepthook = lambda end: _unhandled(end.exc_type, end.exc_value, end.exc_traceback)
 
 
 def logger() -> structlog.stdlib.BoundLogger:
     """The logger to bind fields to."""
     log: structlog.stdlib.BoundLogger = structlog.get_logger()
     return log
+
+
+def _legible(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
+    """Put first what the eye looks for first."""
+    return {name: event.pop(name) for name in _FIRST if name in event} | event
+
+
+def _masked(_: WrappedLogger, __: str, line: str) -> str:  # type: ignore[misc]  # rendered: a string by now
+    return _URL_PASSWORD.sub(r"\1:****@", line)
+
+
+def _unhandled(kind: type[BaseException], error: BaseException | None, trace: TracebackType | None) -> None:
+    if error is None or issubclass(kind, (KeyboardInterrupt, SystemExit)):
+        sys.__excepthook__(kind, error or kind(), trace)
+    else:
+        logger().critical("ended_by_error", exc_info=(kind, error, trace))

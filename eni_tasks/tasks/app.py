@@ -6,7 +6,6 @@ no results. Deadlines are in our code and in the clients' time-outs, since threa
 
 from __future__ import annotations
 
-import ssl
 import threading
 from typing import Any
 
@@ -15,6 +14,7 @@ from kombu import Exchange, Queue
 
 from eni_tasks.bootstrap import Services, broker_prefix
 from eni_tasks.settings import Settings
+from eni_tasks.tasks import broker
 from eni_tasks.tasks.messages import CeleryMessages
 from eni_tasks.tasks.registry import QUEUES, TASK_QUEUES, register
 
@@ -44,8 +44,7 @@ def make_app(settings: Settings) -> EniApp:
     Returns:
         An app that can send, run a worker, or be shown by Flower; nothing is connected yet.
     """
-    url = settings.redis_url.get_secret_value()
-    app = EniApp("eni_tasks", broker=url, set_as_current=False)
+    app = EniApp("eni_tasks", broker=broker.address(settings.redis_url.get_secret_value()), set_as_current=False)
     app.eni_settings = settings
     app.conf.update(_configuration(settings))
     register(app)
@@ -53,8 +52,7 @@ def make_app(settings: Settings) -> EniApp:
 
 
 def _configuration(settings: Settings) -> dict[str, Any]:
-    url = settings.redis_url.get_secret_value()
-    configuration: dict[str, Any] = {
+    return {
         "task_acks_late": True,
         "task_reject_on_worker_lost": False,  # the sweep brings it back; a killer task must not loop
         "task_ignore_result": True,
@@ -85,7 +83,5 @@ def _configuration(settings: Settings) -> dict[str, Any]:
             "priority_steps": [0],
             "global_keyprefix": broker_prefix(settings),
         },
+        "broker_use_ssl": broker.tls(settings.redis_url.get_secret_value()),
     }
-    if url.startswith("rediss://"):
-        configuration["broker_use_ssl"] = {"ssl_cert_reqs": ssl.CERT_REQUIRED}
-    return configuration

@@ -1,0 +1,120 @@
+"""`eni-tasks flower`: Flower with defaults that are safe to leave running.
+
+Nobody gets in unasked, its memory has a bound, and nothing but our own options shapes it: Flower would
+also run a `flowerconfig.py` of the working directory and take every FLOWER_ variable, such as the
+FLOWER_PORT that Kubernetes sets for a service of that name.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import re
+from typing import Annotated
+
+import typer
+
+from eni_tasks.cli.output import fail, told
+from eni_tasks.cli.processes import start
+from eni_tasks.observability.logs import logger
+from eni_tasks.tasks.app import make_app
+from eni_tasks.tasks.registry import QUEUES
+
+# A worker that went is shown for this long: longer than a restart takes.
+PURGE_SECONDS = 60
+# What is looked for first at the left; the last one opens the task.
+COLUMNS = "name,args,state,result,received,runtime,worker,uuid"
+
+
+def flower(  # noqa: PLR0913 - the options of the command
+    address: Annotated[str, typer.Option(help="Where it listens.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one, which the log tells.")] = 5555,
+    auth: Annotated[
+        str, typer.Option(envvar="ENI_TASKS_FLOWER_AUTH", help="user:password; better given as the variable.")
+    ] = "",
+    url_prefix: Annotated[
+        str, typer.Option(envvar="ENI_TASKS_FLOWER_URL_PREFIX", help="Serve below this path, such as /flower.")
+    ] = "",
+    max_tasks: Annotated[int, typer.Option(min=100, help="Tasks remembered, about 6 KiB each.")] = 5000,
+    *,
+    no_auth: Annotated[bool, typer.Option("--no-auth", help="Let everybody in who reaches the address.")] = False,
+    read_only: Annotated[bool, typer.Option("--read-only", help="Show, but start, stop and change nothing.")] = False,
+) -> None:
+    """Run Flower, the window on workers and tasks. Needs --auth, or --no-auth to go without."""
+    if problem := _problem(auth, url_prefix, no_auth=no_auth):
+        fail(problem, 2)
+    with told():
+        run_flower(
+            address=address,
+            port=port,
+            auth=auth,
+            url_prefix=url_prefix.strip("/"),
+            max_tasks=max_tasks,
+            read_only=read_only,
+        )
+
+
+def run_flower(*, address: str, port: int, auth: str, url_prefix: str, max_tasks: int, read_only: bool) -> None:  # noqa: PLR0913 - the command's options
+    """Serve Flower until SIGTERM or SIGINT.
+
+    Args:
+        address: where it listens.
+        port: 0 takes a free one.
+        auth: `user:password`; empty lets everybody in, to the pages and to the API.
+        url_prefix: path that everything is served below, without slashes at its ends.
+        max_tasks: how many tasks are remembered; the oldest are forgotten.
+        read_only: refuse everything that starts, stops or changes something.
+
+    Raises:
+        InvalidInput: the settings can't be used.
+    """
+    # Not above: every other command would wait for Flower's web server to load.
+    from flower.options import options  # noqa: PLC0415
+    from flower.views import BaseHandler  # noqa: PLC0415
+
+    settings = start()
+    for name in [name for name in os.environ if name.startswith("FLOWER_")]:
+        del os.environ[name]
+    if auth:
+        # Not as an argument: there a comma would make two passwords of one.
+        options.basic_auth = [auth]
+    else:
+        os.environ["FLOWER_UNAUTHENTICATED_API"] = "true"
+        if not _is_loopback(address):
+            logger().warning("flower_lets_everybody_in", address=address)
+    # Flower would show only the queues of workers that it has met, so not the one whose workers are missing.
+    BaseHandler.get_active_queue_names = lambda _: list(QUEUES)
+    argv = [
+        "flower",
+        f"--address={address}",
+        f"--port={port}",
+        f"--max-tasks={max_tasks}",
+        f"--purge-offline-workers={PURGE_SECONDS}",
+        f"--tasks-columns={COLUMNS}",
+        f"--read-only={read_only}",
+        f"--logging={settings.log_level}",
+        f"--conf={os.devnull}",
+        *([f"--url-prefix={url_prefix}"] if url_prefix else []),
+    ]
+    make_app(settings).start(argv)
+
+
+def _problem(auth: str, url_prefix: str, *, no_auth: bool) -> str:
+    """What is wrong with the command's options; nothing if they will do."""
+    user, _, password = auth.partition(":")
+    if auth and no_auth:
+        return "Both a password (--auth or ENI_TASKS_FLOWER_AUTH) and --no-auth are given: say which."
+    if not auth and not no_auth:
+        return "Flower shows and steers everything: set ENI_TASKS_FLOWER_AUTH=user:password, or say --no-auth."
+    if auth and not (user and password and auth.isascii()):
+        return "--auth (or ENI_TASKS_FLOWER_AUTH) must be user:password, in ASCII."
+    if url_prefix and not re.fullmatch(r"/?[\w-]+(/[\w-]+)*/?", url_prefix, re.ASCII):
+        return f"--url-prefix {url_prefix!r} is not a path such as /flower or /tools/flower."
+    return ""
+
+
+def _is_loopback(address: str) -> bool:
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return address == "localhost"
