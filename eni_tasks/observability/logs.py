@@ -51,9 +51,9 @@ def configure(*, json: bool, level: str) -> None:
         rendering = [structlog.processors.format_exc_info, _legible, structlog.processors.JSONRenderer()]
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(
-        structlog.stdlib.ProcessorFormatter(
+        _Formatter(
             foreign_pre_chain=[*shared, structlog.stdlib.add_logger_name],
-            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *rendering, _masked],
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *rendering],
         )
     )
     root = logging.getLogger()
@@ -72,13 +72,17 @@ def logger() -> structlog.stdlib.BoundLogger:
     return log
 
 
+class _Formatter(structlog.stdlib.ProcessorFormatter):
+    """Masks passwords wherever they come from, traces included."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return _URL_PASSWORD.sub(r"\1:****@", super().format(record))
+
+
 def _legible(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
     """Put first what the eye looks for first."""
-    return {name: event.pop(name) for name in _FIRST if name in event} | event
-
-
-def _masked(_: WrappedLogger, __: str, line: str) -> str:  # type: ignore[misc]  # rendered: a string by now
-    return _URL_PASSWORD.sub(r"\1:****@", line)
+    first: EventDict = {name: event.pop(name) for name in _FIRST if name in event}
+    return {**first, **event}
 
 
 def _unhandled(kind: type[BaseException], error: BaseException | None, trace: TracebackType | None) -> None:
