@@ -13,7 +13,7 @@ from eni_tasks.model.network import NodeName
 from eni_tasks.model.plan import Urgency
 from eni_tasks.ports.repair import Repairs, Struck
 from eni_tasks.ports.state import Store, World
-from eni_tasks.ports.work import Budgets, Work, WorkKind
+from eni_tasks.ports.work import Budgets, Pause, Work, WorkKind
 from eni_tasks.services.dispatch import Dispatch
 from eni_tasks.services.saga import decode
 
@@ -52,7 +52,7 @@ class Steering:
         said = [f"Mutations of EC2 are paused by {who}: {why}. `eni-tasks resume` lets them go on."]
         if before is not None:
             said.append(f"This replaces the pause by {before.who}: {before.why}.")
-        return {"paused": True, "who": who, "why": why, "replaced": before, "explanation": said}
+        return {"paused": True, "who": who, "why": why, "replaced": _plain(before), "explanation": said}
 
     def resume(self) -> Report:
         """Let mutations go on; returns a report with the pause that was ended."""
@@ -62,7 +62,7 @@ class Steering:
         self._budgets.resume()
         self._store.event("Resume", {"who": before.who, "why": before.why})
         said = [f"The pause by {before.who} ({before.why}) is over. Nodes that waited for it go on within 30 s."]
-        return {"paused": False, "ended": before, "explanation": said}
+        return {"paused": False, "ended": _plain(before), "explanation": said}
 
     def reread(self, node_or_instance: str) -> Report:
         """Have one instance read from EC2 by a worker, soon and for certain.
@@ -203,6 +203,11 @@ def _readable(world: World) -> bool | None:
     except InvalidInput:
         return False
     return True
+
+
+def _plain(pause: Pause | None) -> dict[str, Any] | None:
+    """As JSON has it: what a task returns is read by people and by other programs."""
+    return None if pause is None else {"who": pause.who, "why": pause.why, "since": pause.since}
 
 
 def _text(name: str, value: object) -> str:

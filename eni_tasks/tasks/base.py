@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import celery
 
-from eni_tasks.errors import InvalidInput
+from eni_tasks.errors import InvalidInput, NodeGone
 from eni_tasks.model.network import NodeName
 
 if TYPE_CHECKING:
@@ -22,7 +23,25 @@ class EniTask(celery.Task):  # type: ignore[misc]  # celery ships no types
     """A task with the services of its process."""
 
     # Somebody's wrong argument: told in one line of the log, without a trace.
-    throws = (InvalidInput,)
+    throws = (InvalidInput, NodeGone)
+    # Checked here, by the worker: a sender's own check is a 500 without words in Flower's API.
+    typing = False
+    # A whole report fits into the event that Flower shows as the result.
+    resultrepr_maxsize = 4096
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the task.
+
+        Raises:
+            InvalidInput: an argument is missing, or one too many; nothing is done.
+        """
+        signature = inspect.signature(self.run)
+        try:
+            signature.bind(*args, **kwargs)
+        except TypeError as error:
+            takes = ", ".join(signature.parameters) or "none"
+            raise InvalidInput(f"{self.name}: {error} (its arguments: {takes})") from None
+        return super().__call__(*args, **kwargs)
 
     @property
     def services(self) -> Services:

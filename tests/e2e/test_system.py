@@ -195,7 +195,7 @@ def test_wrong_settings_are_told_at_once(system: System) -> None:
     [
         ('["x y"]', "'x y' is not the name of a node"),
         ('[{"node": 1}]', "is not the name of a node"),
-        ("[]", "missing 1 required positional argument"),
+        ("[]", "missing a required argument: 'node'"),
         ('["nobody"]', None),
     ],
     ids=["no-name", "no-text", "nothing", "nobody"],
