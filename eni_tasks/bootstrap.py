@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from functools import cached_property
 
@@ -15,6 +16,8 @@ from eni_tasks.adapters.state.connection import Scripts, connect
 from eni_tasks.adapters.state.keys import Keys
 from eni_tasks.adapters.state.lookout import RedisLookout
 from eni_tasks.adapters.state.repair import RedisRepairs
+from eni_tasks.adapters.state.runs import RedisRuns
+from eni_tasks.adapters.state.standing import RedisStandings
 from eni_tasks.adapters.state.store import RedisStore
 from eni_tasks.adapters.state.work import RedisWork
 from eni_tasks.observability.logs import logger
@@ -22,10 +25,12 @@ from eni_tasks.ports.messages import Messages
 from eni_tasks.services.assigning import Assigner
 from eni_tasks.services.creating import Creator
 from eni_tasks.services.dispatch import Dispatch
+from eni_tasks.services.inspect import Inspect
 from eni_tasks.services.intake import Intake
 from eni_tasks.services.keeper import Keeper
 from eni_tasks.services.maintain import Maintain
 from eni_tasks.services.mutating import Mutator
+from eni_tasks.services.overview import Overview
 from eni_tasks.services.publish import Publish
 from eni_tasks.services.reactions import Reactions
 from eni_tasks.services.reading import Reader
@@ -50,6 +55,7 @@ class Services:
 
     def __init__(self, settings: Settings, messages: Messages) -> None:
         self.settings = settings
+        self.stopping = threading.Event()  # set when the process is told to end
         self.policy = settings.policy()
         client = connect(settings.redis_url.get_secret_value(), connections=CONNECTIONS)
         scripts, keys = Scripts(client), Keys(settings.cluster)
@@ -64,7 +70,9 @@ class Services:
         self.budgets = RedisBudgets(client, scripts, keys, settings.budgets)
         self.lookout = RedisLookout(client, keys, self.store, settings.budgets)
         self.repairs = RedisRepairs(client, scripts, keys)
-        self.dispatch = Dispatch(self.work, messages)
+        self.standings = RedisStandings(client, keys)
+        self.runs = RedisRuns(scripts, self.work, self.store)
+        self.dispatch = Dispatch(self.work, self.runs, messages)
         self.keeper = Keeper(self.work, settings.lease_seconds)
 
     @cached_property
@@ -102,18 +110,20 @@ class Services:
         return Maintain(
             self.store,
             self.work,
+            self.runs,
             self.dispatch,
             self.keeper,
             Assigner(self.store, self.ec2, mutator, reactions),
             Creator(self.store, self.ec2, mutator, reactions),
             self.policy,
+            self.stopping,
         )
 
     @cached_property
     def publish(self) -> Publish:
         """Writing a node's object."""
         nodes = KubeNodes(self.kube)
-        return Publish(self.store, self.work, self.dispatch, self.keeper, nodes, self.intake, self.policy)
+        return Publish(self.store, self.work, self.runs, self.dispatch, self.keeper, nodes, self.intake, self.policy)
 
     @cached_property
     def refresh(self) -> Refresh:
@@ -135,6 +145,11 @@ class Services:
             self.policy,
             self.settings.settle_seconds,
         )
+
+    @cached_property
+    def overview(self) -> Overview:
+        """What people look at."""
+        return Overview(Inspect(self.store, self.policy), self.lookout, self.standings, self.repairs)
 
     @cached_property
     def steering(self) -> Steering:

@@ -9,6 +9,7 @@ from eni_tasks.adapters.state.budgets import RedisBudgets
 from eni_tasks.adapters.state.connection import Scripts, connect
 from eni_tasks.adapters.state.keys import Keys
 from eni_tasks.adapters.state.lookout import RedisLookout
+from eni_tasks.adapters.state.runs import RedisRuns
 from eni_tasks.adapters.state.store import RedisStore
 from eni_tasks.adapters.state.work import RedisWork
 from eni_tasks.model.network import InstanceId, Interface, InterfaceId, NodeName, SubnetId, VpcId
@@ -38,6 +39,7 @@ class State:
         self.work = RedisWork(self.client, scripts, self.keys, lease_seconds=LEASE, overdue_seconds=OVERDUE)
         self.store = RedisStore(self.client, scripts, self.keys, settle_seconds=SETTLE)
         buckets = {"A": (10, 5)} if buckets is None else buckets
+        self.runs = RedisRuns(scripts, self.work, self.store)
         self.budgets = RedisBudgets(self.client, scripts, self.keys, buckets)
         self.lookout = RedisLookout(self.client, self.keys, self.store, buckets)
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 IGNORE_ANNOTATION = "ipam.cilium.io/ignore"
 _DEFAULT_POOL = "default"
+_SPACE = re.compile(r"\s")
 _INSTANCE_ID = re.compile(r"i-[0-9A-Za-z_-]+")
 
 
@@ -81,6 +82,25 @@ def parse_node(obj: Mapping[str, Any]) -> Node:
         deleting=bool(metadata.string("deletionTimestamp")),
         ignored=metadata.string_map("annotations").get(IGNORE_ANNOTATION) == "true",
     )
+
+
+def machine_of(obj: Mapping[str, Any]) -> tuple[InstanceId, str]:
+    """Read which instance an object stands for, whatever else may be wrong with it.
+
+    Args:
+        obj: the object as the API server gives it.
+
+    Returns:
+        Instance id and instance type; each "" where nothing usable is said.
+    """
+    try:
+        spec = Fields(obj, "CiliumNode").fields("spec")
+        eni = spec.fields("eni")
+        instance_id = _instance_id(eni, spec.string("instance-id") or eni.string("instance-id"))
+        instance_type = eni.string("instance-type")
+    except InvalidInput:
+        return InstanceId(""), ""
+    return instance_id, "" if _SPACE.search(instance_type) else instance_type
 
 
 def _instance_id(place: Fields, value: str) -> InstanceId:

@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol
 
 from eni_tasks.model.network import Infrastructure, InstanceId, Interface, Limits, NodeName, SubnetId, Value
 from eni_tasks.model.node import Memory
-from eni_tasks.ports.work import Claim
+from eni_tasks.ports.work import Claim, Reservation
 
 
 class Facts(Value, frozen=True):
@@ -32,7 +32,11 @@ class Facts(Value, frozen=True):
 
 
 class World(Value, frozen=True):
-    """Everything about one node that needs no knowledge of its instance; `now` is Redis' time."""
+    """Everything about one node at one moment; `now` is Redis' time.
+
+    `facts` and `limits` are those of the instance and the type that the object names, None where
+    unknown; `limits_asked` tells a type that EC2 did not know from one that nobody has asked about.
+    """
 
     obj: dict[str, Any] | None
     memory: Memory
@@ -41,6 +45,36 @@ class World(Value, frozen=True):
     reserved: dict[str, int]
     benched: frozenset[str]
     now: float
+    facts: Facts | None
+    limits: Limits | None
+    limits_asked: bool
+
+
+class Outcome(Value, frozen=True):
+    """What a step leaves behind; a part that is absent stays as it was.
+
+    Facts of `instance_id` (if given): `interfaces` as EC2's answer has left them, or None if it refused;
+    with `doubt` it contradicted our view, and the facts are unknown until the next read. `journal`:
+    the saga's step, b"" strikes it out. `reservation` (as `spend` made it): `taken` addresses of it
+    were really taken.
+    """
+
+    instance_id: InstanceId = InstanceId("")
+    interfaces: tuple[Interface, ...] | None = None
+    doubt: bool = False
+    journal: bytes | None = None
+    reservation: Reservation | None = None
+    taken: int = 0
+    event: tuple[str, Mapping[str, str | int | float]] | None = None
+
+
+class Shown(Value, frozen=True):
+    """What a describe showed of one instance, compared with its facts at `version` (0: there were none)."""
+
+    instance_id: InstanceId
+    interfaces: tuple[Interface, ...]
+    version: int
+    doubt: bool = False
 
 
 class Event(Value, frozen=True):
@@ -62,8 +96,8 @@ class Store(Protocol):
         """Read one node's world in one round trip."""
         ...
 
-    def details(self, instance_id: InstanceId, instance_type: str) -> tuple[Facts | None, Limits | None, bool]:
-        """Read an instance's facts and its type's limits in one round trip; the flag: EC2 was asked about the type."""
+    def gather_all(self, names: Sequence[NodeName]) -> Iterable[World]:
+        """Read many nodes' worlds, in portions, in the order of `names`."""
         ...
 
     # -- nodes ---------------------------------------------------------------------------------
@@ -93,22 +127,25 @@ class Store(Protocol):
         """Facts of instances; one that was never read well is missing."""
         ...
 
-    def record(self, claim: Claim, instance_id: InstanceId, interfaces: Sequence[Interface]) -> bool:
-        """Enter what a mutation answered; False (and nothing changed) if a later claim wrote already."""
+    def record(self, claim: Claim, outcome: Outcome) -> bool:
+        """Write down what came of a step, in one round trip.
+
+        Returns:
+            False if a later claim wrote the facts already, or the journal is no longer this claim's to
+            write; that part is as it was then.
+        """
         ...
 
-    def refused(self, claim: Claim, instance_id: InstanceId, *, doubt: bool) -> None:
-        """Note that EC2 refused a mutation: nothing changed, unless with `doubt` our view is wrong."""
-        ...
-
-    def merge(
-        self, instance_id: InstanceId, interfaces: Sequence[Interface], *, started_at: float, version: int, doubt: bool
-    ) -> bool:
-        """Enter what a describe showed.
+    def merge(self, shown: Sequence[Shown], *, started_at: float) -> list[bool]:
+        """Enter what a describe showed of several instances.
 
         Refused (False) if the read started before the last mutation ended plus the settle time, if
-        it started before the last accepted read, or if the facts are no longer at `version` (0: none).
-        With `doubt` the interfaces stay as they are and only `doubted_at` is set.
+        it started before the last accepted read, or if the facts are no longer at the version that they
+        were compared with. With `doubt` the interfaces stay as they are and only `doubted_at` is set.
+
+        Args:
+            shown: per instance what the describe showed.
+            started_at: when it began, Redis seconds.
         """
         ...
 
@@ -153,27 +190,11 @@ class Store(Protocol):
         """Remember limits; a None is forgotten after `negative_ttl_seconds`."""
         ...
 
-    def reserve(self, subnet_id: SubnetId, count: int, *, free: int, hold_seconds: float) -> str | None:
-        """Reserve addresses if `free` minus what is held allows it; returns the reservation, else None."""
-        ...
-
-    def settle(self, reservation: str, count: int) -> str:
-        """Replace a reservation by what was really taken (0: nothing); returns the reservation as it stands now."""
-        ...
-
     def bench(self, subnet_id: SubnetId, seconds: float) -> None:
         """Let nobody choose the subnet for a while: it said that it is full."""
         ...
 
     # -- per node ------------------------------------------------------------------------------
-    def put_memory(self, claim: Claim, memory: Memory) -> bool:
-        """Remember what a run learned; False if the claim is no longer ours."""
-        ...
-
-    def put_journal(self, claim: Claim, entry: bytes | None) -> bool:
-        """Write (or with None strike out) the saga's step; False if the claim is no longer ours."""
-        ...
-
     def journals(self) -> dict[NodeName, bytes]:
         """All sagas in flight."""
         ...

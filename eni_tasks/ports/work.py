@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import Protocol
 
-from eni_tasks.model.network import InstanceId, NodeName, Value
+from eni_tasks.model.network import InstanceId, NodeName, SubnetId, Value
 from eni_tasks.model.plan import Urgency
 
 
@@ -29,6 +29,8 @@ class Claim(Value, frozen=True):
     """The right to work on one node until the lease ends.
 
     `fence` only grows over the life of the deployment; `generation` is what the claim saw.
+    `news` says that something came since the last claim that ends a wait: the object changed, or a
+    person asked.
     """
 
     kind: WorkKind
@@ -36,6 +38,7 @@ class Claim(Value, frozen=True):
     token: str
     fence: int
     generation: int
+    news: bool = False
 
 
 class Finished(StrEnum):
@@ -115,10 +118,31 @@ class Grant(StrEnum):
     WAIT = "wait"  # the budget of this action is spent: see `wait_seconds`
     PAUSED = "paused"  # people paused mutations
     BROKEN = "broken"  # the breaker of this action is open
+    TAKEN = "taken"  # others hold the addresses that were to be drawn
+
+
+class Reservation(Value, frozen=True):
+    """Addresses of a subnet that the ledger holds for one mutation, under an id of the caller's."""
+
+    subnet_id: SubnetId
+    id: str
+    count: int
+
+
+class Draw(Value, frozen=True):
+    """What a mutation takes from a subnet that has `free` addresses as described.
+
+    The ledger holds them until it is settled, or until a description that began `hold_seconds` later
+    has them in its free count.
+    """
+
+    reservation: Reservation
+    free: int
+    hold_seconds: float
 
 
 class Spent(Value, frozen=True):
-    """The answer of `spend`; `wait_seconds` says when to ask again for all but OK and LOST.
+    """The answer of `spend`; `wait_seconds` says when to ask again for WAIT, PAUSED and BROKEN.
 
     An OK with `why` "probe" goes through an open breaker: its success closes it.
     """
@@ -139,12 +163,23 @@ class Pause(Value, frozen=True):
 class Budgets(Protocol):
     """One token bucket per EC2 action, shared by all workers, and the fence in front of it."""
 
-    def spend(self, claim: Claim, action: str, instance_id: InstanceId, *, urgent: bool, busy_seconds: float) -> Spent:
-        """Check the claim's fence and take a token, in one step, right before a mutation.
+    def spend(  # noqa: PLR0913 - all that is decided in the one step
+        self,
+        claim: Claim,
+        action: str,
+        instance_id: InstanceId,
+        *,
+        urgent: bool,
+        busy_seconds: float,
+        draw: Draw | None = None,
+        journal: bytes = b"",
+    ) -> Spent:
+        """Check the claim's fence, take a token and reserve addresses, in one step, right before a mutation.
 
         Marks the instance's facts as being changed for up to `busy_seconds` (the call's time-out):
         a describe that starts before the mutation has certainly ended may not overwrite them.
-        Routine work (not `urgent`) may not spend the last fifth of a bucket.
+        Routine work (not `urgent`) may not spend the last fifth of a bucket. `journal` is written
+        as the node's entry. Unless the answer is OK nothing was taken, reserved or written.
         """
         ...
 

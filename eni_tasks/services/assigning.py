@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import msgspec
 
-from eni_tasks.errors import Ec2Error, Ec2Reaction, LeaseLost
+from eni_tasks.errors import Ec2Error, LeaseLost
 from eni_tasks.model.plan import Assign
 from eni_tasks.ports.ec2 import Ec2
-from eni_tasks.ports.state import Store
-from eni_tasks.ports.work import Claim
+from eni_tasks.ports.state import Outcome, Store
+from eni_tasks.ports.work import Claim, Draw
 from eni_tasks.services.gather import Gathered
-from eni_tasks.services.mutating import Mutator, Postponed
+from eni_tasks.services.mutating import Mutator, reserved
 from eni_tasks.services.reactions import Reactions
 from eni_tasks.services.step import Step
 
@@ -39,18 +39,10 @@ class Assigner:
             What came of it; refusals included.
 
         Raises:
-            LeaseLost, Postponed: nothing was sent.
+            LeaseLost, Postponed, AddressesTaken: nothing was sent, or another worker has gone on since.
         """
         snapshot, node = gathered.snapshot, gathered.snapshot.node
-        interfaces = snapshot.interfaces or ()
-        reservation = self._store.reserve(
-            action.subnet_id,
-            action.count,
-            free=snapshot.infrastructure.subnets[action.subnet_id].free,
-            hold_seconds=self._mutator.busy_seconds,
-        )
-        if reservation is None:
-            return Step(did=f"others took the addresses of {action.subnet_id} first")
+        reservation = reserved(action.subnet_id, action.count)
         try:
             got = self._mutator.call(
                 claim,
@@ -58,27 +50,36 @@ class Assigner:
                 lambda: self._ec2.assign_addresses(action.interface_id, action.count),
                 urgent=urgent,
                 instance_id=node.instance_id,
+                draw=Draw(
+                    reservation=reservation,
+                    free=snapshot.infrastructure.subnets[action.subnet_id].free,
+                    hold_seconds=self._mutator.busy_seconds,
+                ),
             )
-        except (LeaseLost, Postponed):
-            self._store.settle(reservation, 0)
-            raise
         except Ec2Error as error:
-            if error.reaction is not Ec2Reaction.AMBIGUOUS:
-                self._store.settle(reservation, 0)
-            return self._reactions.to(error, claim, snapshot, action.subnet_id)
+            return self._reactions.to(error, claim, snapshot, action.subnet_id, Outcome(reservation=reservation))
         # A repeated address (a describe saw it first) must not be entered twice.
         grown = tuple(
             msgspec.structs.replace(known, addresses=tuple(dict.fromkeys((*known.addresses, *got))))
             if known.id == action.interface_id
             else known
-            for known in interfaces
+            for known in snapshot.interfaces or ()
         )
-        if not self._store.record(claim, node.instance_id, grown):
+        fields: dict[str, str | int | float] = {
+            "node": node.name,
+            "interface": action.interface_id,
+            "subnet": action.subnet_id,
+            "count": len(got),
+        }
+        outcome = Outcome(
+            instance_id=node.instance_id,
+            interfaces=grown,
+            reservation=reservation,
+            taken=len(got),
+            event=(ACTION, fields),
+        )
+        if not self._store.record(claim, outcome):
             raise LeaseLost(
                 f"node {node.name}: a later claim wrote already; {len(got)} new addresses are for it to read"
             )
-        self._store.settle(reservation, len(got))
-        self._store.event(
-            ACTION, {"node": node.name, "interface": action.interface_id, "subnet": action.subnet_id, "count": len(got)}
-        )
-        return Step(did=f"assigned {len(got)} addresses to {action.interface_id}", changed=True)
+        return Step(did=f"assigned {len(got)} addresses to {action.interface_id}", changed=True, interfaces=grown)

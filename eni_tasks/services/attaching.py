@@ -12,13 +12,14 @@ from itertools import count
 import msgspec
 
 from eni_tasks.errors import Ec2Error, Ec2Reaction, LeaseLost
+from eni_tasks.model.network import Interface
 from eni_tasks.ports.ec2 import Ec2
-from eni_tasks.ports.state import Store
+from eni_tasks.ports.state import Facts, Outcome, Store
 from eni_tasks.ports.work import Claim
 from eni_tasks.services.gather import Gathered
 from eni_tasks.services.mutating import Mutator
 from eni_tasks.services.reactions import Reactions
-from eni_tasks.services.saga import Journal, Saga, SagaStep
+from eni_tasks.services.saga import NOTHING_ELSE, Journal, Saga, SagaStep, encode
 from eni_tasks.services.step import Step
 
 MAX_INDEX_TRIES = 5
@@ -91,18 +92,20 @@ class Attacher:
         Raises:
             LeaseLost: a later claim wrote already.
         """
-        interface, facts = saga.made, gathered.facts
-        if facts is None:
-            return  # nothing is known to add to: the read that is due will show it
-        others = tuple(known for known in facts.interfaces if known.id != interface.id)
-        marked = msgspec.structs.replace(interface, delete_on_termination=saga.request.delete_on_termination)
-        if not self._store.record(claim, facts.instance_id, (*others, marked)):
-            raise LeaseLost(f"node {claim.name}: a later claim wrote already; {interface.id} is for it to read")
+        outcome = self._entered(gathered, saga)
+        if outcome.instance_id and not self._store.record(claim, outcome):
+            raise LeaseLost(f"node {claim.name}: a later claim wrote already; {saga.made.id} is for it to read")
 
     def _reached(self, claim: Claim, gathered: Gathered, saga: Saga) -> Saga:
-        self._journal.write(claim, saga)
-        self.enter(claim, gathered, saga)
+        self._journal.write(claim, saga, self._entered(gathered, saga))
         return saga
+
+    @staticmethod
+    def _entered(gathered: Gathered, saga: Saga) -> Outcome:
+        interfaces = with_made(gathered.facts, saga)
+        if gathered.facts is None or interfaces is None:
+            return NOTHING_ELSE  # nothing is known to add to: the read that is due will show it
+        return Outcome(instance_id=gathered.facts.instance_id, interfaces=interfaces)
 
     def _not_attached(self, claim: Claim, gathered: Gathered, saga: Saga, error: Ec2Error) -> Step:
         if error.reaction is Ec2Reaction.AMBIGUOUS:
@@ -111,11 +114,11 @@ class Attacher:
         young = self._store.now() - saga.begun_at < YOUNG_SECONDS
         passing = error.reaction is Ec2Reaction.RETRY_LATER or (error.reaction is Ec2Reaction.STALE_VIEW and young)
         if passing and not error.index_taken:
-            self._store.refused(claim, saga.request.instance_id, doubt=False)
+            self._store.record(claim, Outcome(instance_id=saga.request.instance_id))
             return Step(stop=True, again_after_seconds=RETRY_SECONDS, trouble=str(error))
         undo = msgspec.structs.replace(saga, step=SagaStep.UNDO, why=f"{error.code}: {error.message}")
-        self._journal.write(claim, undo)
-        reacted = self._reactions.to(error, claim, gathered.snapshot, saga.request.subnet_id)
+        entry = Outcome(journal=encode(undo))
+        reacted = self._reactions.to(error, claim, gathered.snapshot, saga.request.subnet_id, entry)
         deleted = self.delete(claim, undo)
         return msgspec.structs.replace(reacted, did=deleted.did, stop=reacted.stop or deleted.stop)
 
@@ -135,10 +138,17 @@ class Attacher:
                 # In use after all: the next run looks where it went.
                 self._journal.write(claim, msgspec.structs.replace(saga, step=SagaStep.CREATED))
             return Step(stop=True, failed=True, did=f"{interface.id} is yet to be deleted", trouble=str(error))
-        self._journal.strike_out(claim)
-        self._store.settle(saga.reservation, 0)
-        self._store.event("DeleteNetworkInterface", {"node": claim.name, "interface": interface.id, "why": saga.why})
+        fields = {"node": claim.name, "interface": interface.id, "why": saga.why}
+        self._journal.strike_out(claim, Outcome(reservation=saga.reservation, event=("DeleteNetworkInterface", fields)))
         return Step(did=f"deleted {interface.id} again: {saga.why}")
+
+
+def with_made(facts: Facts | None, saga: Saga) -> tuple[Interface, ...] | None:
+    """All that the instance has, the new interface included; None if it isn't known what it has."""
+    if facts is None:
+        return None
+    marked = msgspec.structs.replace(saga.made, delete_on_termination=saga.request.delete_on_termination)
+    return (*(known for known in facts.interfaces if known.id != marked.id), marked)
 
 
 def _attached(saga: Saga, device_index: int, attachment_id: str) -> Saga:

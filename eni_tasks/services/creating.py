@@ -8,19 +8,20 @@ marking (delete on termination) is tried again.
 from __future__ import annotations
 
 import uuid
+from typing import Any
 
 import msgspec
 
 from eni_tasks.errors import Ec2Error, Ec2Reaction
 from eni_tasks.model.plan import CreateInterface
 from eni_tasks.ports.ec2 import Ec2
-from eni_tasks.ports.state import Store
-from eni_tasks.ports.work import Claim
-from eni_tasks.services.attaching import Attacher
+from eni_tasks.ports.state import Outcome, Store
+from eni_tasks.ports.work import Claim, Draw
+from eni_tasks.services.attaching import Attacher, with_made
 from eni_tasks.services.gather import Gathered
-from eni_tasks.services.mutating import Mutator, Postponed
+from eni_tasks.services.mutating import Mutator, reserved
 from eni_tasks.services.reactions import Reactions
-from eni_tasks.services.saga import Journal, Saga, SagaStep, decode
+from eni_tasks.services.saga import Journal, Saga, SagaStep, decode, encode
 from eni_tasks.services.step import Step
 
 # After these answers to a repeated create the interface certainly does not exist.
@@ -51,23 +52,16 @@ class Creator:
             What came of it; refusals included.
 
         Raises:
-            LeaseLost, Postponed: the journal says how far it came.
+            LeaseLost, Postponed, AddressesTaken: the journal says how far it came.
         """
-        free = gathered.snapshot.infrastructure.subnets[action.subnet_id].free
-        reservation = self._store.reserve(
-            action.subnet_id, action.secondary_count + 1, free=free, hold_seconds=self._mutator.busy_seconds * 3
-        )
-        if reservation is None:
-            return Step(did=f"others took the addresses of {action.subnet_id} first")
         saga = Saga(
             step=SagaStep.INTENT,
             token=uuid.uuid4().hex,
             request=action,
-            reservation=reservation,
+            reservation=reserved(action.subnet_id, action.secondary_count + 1),
             begun_at=gathered.now,
             device_index=action.device_index,
         )
-        self._journal.write(claim, saga)
         return self._go(claim, gathered, saga, urgent=urgent, resumed=False)
 
     def resume(self, claim: Claim, gathered: Gathered, entry: bytes, *, urgent: bool) -> Step:
@@ -94,10 +88,17 @@ class Creator:
             return reached
         if reached.step is SagaStep.UNDO:
             return self._attacher.delete(claim, reached)
-        return self._mark(claim, reached, urgent=urgent)
+        return self._mark(claim, gathered, reached, urgent=urgent)
 
     def _create(self, claim: Claim, gathered: Gathered, saga: Saga, *, urgent: bool, resumed: bool) -> Saga | Step:
         request = saga.request
+        # What another worker began has its entry and its reservation.
+        ahead: dict[str, Any] = {}
+        if not resumed:
+            free = gathered.snapshot.infrastructure.subnets[request.subnet_id].free
+            hold_seconds = self._mutator.busy_seconds * 3
+            ahead["draw"] = Draw(reservation=saga.reservation, free=free, hold_seconds=hold_seconds)
+            ahead["journal"] = encode(saga)
         try:
             interface = self._mutator.call(
                 claim,
@@ -111,31 +112,29 @@ class Creator:
                     client_token=saga.token,
                 ),
                 urgent=urgent,
+                **ahead,
             )
-        except Postponed:
-            if not resumed:
-                self._drop(claim, saga)
-            raise
         except Ec2Error as error:
             unclear = error.reaction is Ec2Reaction.AMBIGUOUS or (resumed and error.reaction not in _NOT_CREATED)
             if unclear:
                 # The journal stays: the same token will tell whether it exists.
                 return Step(stop=True, failed=True, trouble=str(error))
-            self._drop(claim, saga)
-            return self._reactions.to(error, claim, gathered.snapshot, request.subnet_id)
+            dropped = Outcome(journal=b"", reservation=saga.reservation)
+            return self._reactions.to(error, claim, gathered.snapshot, request.subnet_id, dropped)
         mine = gathered.snapshot.node.instance_id == request.instance_id
         step = SagaStep.CREATED if mine else SagaStep.UNDO
+        taken = len(interface.addresses) + 1
         made = msgspec.structs.replace(
             saga,
             step=step,
             interface=interface,
-            reservation=self._store.settle(saga.reservation, len(interface.addresses) + 1),
+            reservation=msgspec.structs.replace(saga.reservation, count=taken),
             why="" if mine else "the instance was replaced",
         )
-        self._journal.write(claim, made)
+        self._journal.write(claim, made, Outcome(reservation=saga.reservation, taken=taken))
         return made
 
-    def _mark(self, claim: Claim, saga: Saga, *, urgent: bool) -> Step:
+    def _mark(self, claim: Claim, gathered: Gathered, saga: Saga, *, urgent: bool) -> Step:
         interface = saga.made
         did = (
             f"created {interface.id} in {interface.subnet_id} with {len(interface.addresses)} addresses, "
@@ -151,18 +150,11 @@ class Creator:
                 )
             except Ec2Error as error:
                 return Step(did=did, changed=True, stop=True, failed=True, trouble=str(error))
-        self._journal.strike_out(claim)
-        self._store.event(
-            "CreateNetworkInterface",
-            {
-                "node": claim.name,
-                "interface": interface.id,
-                "subnet": interface.subnet_id,
-                "count": len(interface.addresses),
-            },
-        )
-        return Step(did=did, changed=True)
-
-    def _drop(self, claim: Claim, saga: Saga) -> None:
-        self._journal.strike_out(claim)
-        self._store.settle(saga.reservation, 0)
+        fields: dict[str, str | int | float] = {
+            "node": claim.name,
+            "interface": interface.id,
+            "subnet": interface.subnet_id,
+            "count": len(interface.addresses),
+        }
+        self._journal.strike_out(claim, Outcome(event=("CreateNetworkInterface", fields)))
+        return Step(did=did, changed=True, interfaces=with_made(gathered.facts, saga))

@@ -9,9 +9,11 @@ from collections.abc import Iterable
 
 from eni_tasks.errors import StateUnavailable
 from eni_tasks.model.network import NodeName
+from eni_tasks.model.node import Memory
 from eni_tasks.model.plan import Urgency
 from eni_tasks.observability.logs import logger
 from eni_tasks.ports.messages import Messages
+from eni_tasks.ports.runs import Runs
 from eni_tasks.ports.work import Claim, Finished, Work, WorkKind
 
 INVENTORY = NodeName("inventory")
@@ -21,8 +23,9 @@ INSTANCES = NodeName("instances")
 class Dispatch:
     """Marks in Redis, hints through the broker."""
 
-    def __init__(self, work: Work, messages: Messages) -> None:
+    def __init__(self, work: Work, runs: Runs, messages: Messages) -> None:
         self._work = work
+        self._runs = runs
         self._messages = messages
 
     def mark(
@@ -58,6 +61,22 @@ class Dispatch:
         if finished is Finished.SEND:
             self.send(claim.kind, [claim.name])
         return finished
+
+    def end(
+        self,
+        claim: Claim,
+        *,
+        memory: Memory | None = None,
+        publish: Urgency | None = None,
+        again_after_seconds: float | None = None,
+    ) -> Finished:
+        """End a run (see `Runs.end`), and send the messages for what must follow it."""
+        ended = self._runs.end(claim, memory=memory, publish=publish, again_after_seconds=again_after_seconds)
+        if ended.publish:
+            self.send(WorkKind.PUBLISH, [claim.name])
+        if ended.finished is Finished.SEND:
+            self.send(claim.kind, [claim.name])
+        return ended.finished
 
     def sweep(self, limit: int) -> int:
         """Send again, at most `limit` per kind, what was overdue; returns how many."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
 from eni_tasks.domain.cilium_node import parse_node
 from eni_tasks.errors import NodeGone
-from eni_tasks.model.network import Infrastructure, Limits, NodeName, Value
+from eni_tasks.model.network import Infrastructure, Interface, Limits, NodeName, Value
 from eni_tasks.model.node import Memory, Node, Snapshot
-from eni_tasks.ports.state import Facts, Store
+from eni_tasks.ports.state import Facts, Store, World
 
 
 class Gathered(Value, frozen=True):
@@ -28,7 +30,7 @@ class Gathered(Value, frozen=True):
 
 
 def gather(store: Store, name: NodeName) -> Gathered:
-    """Read one node's world from the shared state, in two round trips.
+    """Read one node's world from the shared state.
 
     Args:
         store: the shared state.
@@ -42,15 +44,30 @@ def gather(store: Store, name: NodeName) -> Gathered:
         InvalidInput: its object can't be understood.
         StateUnavailable: Redis did not answer.
     """
-    world = store.gather(name)
+    return understood(name, store.gather(name))
+
+
+def understood(name: NodeName, world: World) -> Gathered:
+    """Put together what was read of a node.
+
+    Args:
+        name: the node.
+        world: what was read.
+
+    Returns:
+        The snapshot; what is unknown in it is None, never zero.
+
+    Raises:
+        NodeGone: no such node is stored.
+        InvalidInput: its object can't be understood.
+    """
     if world.obj is None:
         raise NodeGone(f"node {name}: no CiliumNode of that name is known; is the watcher running?")
     node = parse_node(world.obj)
-    facts, limits, asked = store.details(node.instance_id, node.instance_type)
     snapshot = snapshot_of(
         node,
-        facts,
-        limits,
+        world.facts,
+        world.limits,
         world.infrastructure or Infrastructure(),
         world.memory,
         reserved=world.reserved,
@@ -59,10 +76,22 @@ def gather(store: Store, name: NodeName) -> Gathered:
     return Gathered(
         snapshot=snapshot,
         now=world.now,
-        limits_asked=asked,
+        limits_asked=world.limits_asked,
         obj=world.obj,
-        facts=facts,
+        facts=world.facts,
         journal=world.journal,
+    )
+
+
+def with_memory(gathered: Gathered, memory: Memory, interfaces: tuple[Interface, ...] | None = None) -> Gathered:
+    """The same world, with what a run has learned since and (if given) the interfaces that it made."""
+    snapshot = msgspec.structs.replace(
+        gathered.snapshot,
+        memory=memory,
+        interfaces=gathered.snapshot.interfaces if interfaces is None else interfaces,
+    )
+    return msgspec.structs.replace(
+        gathered, snapshot=snapshot, journal=gathered.journal if interfaces is None else None
     )
 
 

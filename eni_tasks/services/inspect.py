@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from eni_tasks.domain.planner import plan
-from eni_tasks.errors import InvalidInput, NodeGone
+from eni_tasks.errors import InvalidInput
 from eni_tasks.model.network import NodeName, Value
 from eni_tasks.model.node import Policy
 from eni_tasks.model.plan import Figures, Plan
-from eni_tasks.ports.state import Store
-from eni_tasks.services.gather import Gathered, gather
+from eni_tasks.ports.state import Store, World
+from eni_tasks.services.gather import Gathered, gather, understood
 
 
 class NodeView(Value, frozen=True):
@@ -43,11 +43,10 @@ class Inspect:
 
     def fleet(self) -> Iterable[NodeView]:
         """Every known node, by name."""
-        for name in sorted(obj["metadata"]["name"] for obj in self._store.nodes()):
-            try:
-                yield self.node(NodeName(name))
-            except NodeGone:
-                continue  # deleted since the names were read
+        names = sorted(NodeName(obj["metadata"]["name"]) for obj in self._store.nodes())
+        for name, world in zip(names, self._store.gather_all(names), strict=True):
+            if world.obj is not None:  # deleted since the names were read
+                yield self._view(name, world)
 
     def node(self, name: NodeName) -> NodeView:
         """One node; an object that can't be understood is told, not hidden.
@@ -55,10 +54,14 @@ class Inspect:
         Raises:
             NodeGone: no such node is known.
         """
+        return self._view(name, self._store.gather(name))
+
+    def _view(self, name: NodeName, world: World) -> NodeView:
         try:
-            gathered, decision = self.plan(name)
+            gathered = understood(name, world)
         except InvalidInput as error:
             return NodeView(node=name, reason="object-not-understood", explanation=(str(error),), trouble=str(error))
+        decision = plan(gathered.snapshot, self._policy, gathered.now)
         node, figures, memory = gathered.snapshot.node, decision.figures, gathered.snapshot.memory
         return NodeView(
             node=name,

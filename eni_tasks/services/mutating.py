@@ -6,13 +6,15 @@ Nothing else calls a mutating action, so that no call can pass without a claim a
 from __future__ import annotations
 
 import time
+import uuid
 from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
 
 from eni_tasks.errors import Ec2Error, Ec2Reaction, LeaseLost, TransientError
-from eni_tasks.model.network import InstanceId
+from eni_tasks.model.network import InstanceId, SubnetId
 from eni_tasks.observability.logs import logger
-from eni_tasks.ports.work import Budgets, Claim, Grant
+from eni_tasks.ports.work import Budgets, Claim, Draw, Grant, Reservation, Spent
 
 T = TypeVar("T")
 
@@ -25,6 +27,10 @@ class Postponed(TransientError):
     """The mutation may not be made now: budget, pause or breaker; nothing was sent."""
 
 
+class AddressesTaken(TransientError):
+    """Others hold the addresses that were to be drawn; nothing was sent, and planning again finds others."""
+
+
 class Mutator:
     """Makes mutations on behalf of a claim."""
 
@@ -32,7 +38,7 @@ class Mutator:
         self._budgets = budgets
         self.busy_seconds = timeout_seconds + 5.0  # after this no answer can come any more
 
-    def call(
+    def call(  # noqa: PLR0913 - all that is decided right before a mutation
         self,
         claim: Claim,
         action: str,
@@ -40,6 +46,8 @@ class Mutator:
         *,
         urgent: bool,
         instance_id: InstanceId = NO_INSTANCE,
+        draw: Draw | None = None,
+        journal: bytes = b"",
     ) -> T:
         """Make one mutation.
 
@@ -50,6 +58,8 @@ class Mutator:
             urgent: whether it may spend the last tokens.
             instance_id: the instance whose interfaces it changes, "" if none: its facts are in the
                 air until the answer is recorded.
+            draw: the addresses that it takes from a subnet; reserved if the call is made.
+            journal: the node's entry; written if the call is made.
 
         Returns:
             What `send` returned.
@@ -57,9 +67,20 @@ class Mutator:
         Raises:
             LeaseLost: another worker may hold the node.
             Postponed: not now; `retry_after_seconds` says when.
+            AddressesTaken: the subnet has too few left.
             Ec2Error: EC2 refused, or the outcome is unclear.
         """
-        probing = self._wait_for_token(claim, action, instance_id, urgent=urgent)
+        spend = partial(
+            self._budgets.spend,
+            claim,
+            action,
+            instance_id,
+            urgent=urgent,
+            busy_seconds=self.busy_seconds,
+            draw=draw,
+            journal=journal,
+        )
+        probing = _wait_for_token(spend, claim, action)
         try:
             answer = send()
         except Ec2Error as error:
@@ -75,16 +96,25 @@ class Mutator:
             self._budgets.close_breaker(action)
         return answer
 
-    def _wait_for_token(self, claim: Claim, action: str, instance_id: InstanceId, *, urgent: bool) -> bool:
-        waited = 0.0
-        while True:
-            spent = self._budgets.spend(claim, action, instance_id, urgent=urgent, busy_seconds=self.busy_seconds)
-            if spent.grant is Grant.OK:
-                return spent.why == "probe"
-            if spent.grant is Grant.LOST:
-                raise LeaseLost(f"node {claim.name}: its claim ran out before {action}; another worker goes on")
-            waited += spent.wait_seconds
-            if spent.grant is not Grant.WAIT or waited > SHORT_WAIT_SECONDS:
-                why = spent.why or f"the budget of {action} is spent"
-                raise Postponed(f"{action} has to wait: {why}", max(spent.wait_seconds, 0.1))
-            time.sleep(spent.wait_seconds)
+
+def reserved(subnet_id: SubnetId, count: int) -> Reservation:
+    """Make a reservation under a new id; the ledger knows of it once a mutation is let through with it."""
+    return Reservation(subnet_id=subnet_id, id=uuid.uuid4().hex[:12], count=count)
+
+
+def _wait_for_token(spend: Callable[[], Spent], claim: Claim, action: str) -> bool:
+    """Ask until the mutation is let through; says whether it probes a breaker."""
+    waited = 0.0
+    while True:
+        spent = spend()
+        if spent.grant is Grant.OK:
+            return spent.why == "probe"
+        if spent.grant is Grant.LOST:
+            raise LeaseLost(f"node {claim.name}: its claim ran out before {action}; another worker goes on")
+        if spent.grant is Grant.TAKEN:
+            raise AddressesTaken("others took the subnet's addresses first")
+        waited += spent.wait_seconds
+        if spent.grant is not Grant.WAIT or waited > SHORT_WAIT_SECONDS:
+            why = spent.why or f"the budget of {action} is spent"
+            raise Postponed(f"{action} has to wait: {why}", max(spent.wait_seconds, 0.1))
+        time.sleep(spent.wait_seconds)

@@ -17,10 +17,11 @@ from eni_tasks.model.network import NodeName
 from eni_tasks.model.node import Policy
 from eni_tasks.observability.logs import logger
 from eni_tasks.ports.kube import CiliumNodes, KubeObject
-from eni_tasks.ports.state import Store
+from eni_tasks.ports.runs import Runs
+from eni_tasks.ports.state import Store, World
 from eni_tasks.ports.work import Work, WorkKind
 from eni_tasks.services.dispatch import Dispatch
-from eni_tasks.services.gather import gather
+from eni_tasks.services.gather import Gathered, understood
 from eni_tasks.services.intake import Intake
 from eni_tasks.services.keeper import Keeper
 
@@ -37,6 +38,7 @@ class Publish:
         self,
         store: Store,
         work: Work,
+        runs: Runs,
         dispatch: Dispatch,
         keeper: Keeper,
         nodes: CiliumNodes,
@@ -45,6 +47,7 @@ class Publish:
     ) -> None:
         self._store = store
         self._work = work
+        self._runs = runs
         self._dispatch = dispatch
         self._keeper = keeper
         self._nodes = nodes
@@ -63,14 +66,15 @@ class Publish:
         Raises:
             StateUnavailable: Redis did not answer; the lease runs out and the node is swept.
         """
-        claim = self._work.claim(WorkKind.PUBLISH, name)
-        if claim is None:
+        begun = self._runs.begin(WorkKind.PUBLISH, name)
+        if begun is None:
             return {"node": name, "skipped": "another worker holds this node; its run will see the news"}
+        claim, world = begun
         report: dict[str, Any] = {"node": name, "wrote": []}
         again: float | None = None
         with structlog.contextvars.bound_contextvars(node=name), self._keeper.hold(claim):
             try:
-                again = self._write(name, report["wrote"])
+                self._write(name, world, report["wrote"])
             except NodeGone as error:
                 report["skipped"] = str(error)
                 if self._store.drop_node(name):
@@ -88,39 +92,46 @@ class Publish:
                 report["failed"] = str(error)
             if "failed" in report:
                 logger().warning("object_not_written", error=report["failed"], again_after_seconds=again)
-            self._dispatch.finish(claim, again_after_seconds=again)
+            self._dispatch.end(claim, again_after_seconds=again)
         return report
 
-    def _write(self, name: NodeName, wrote: list[str]) -> float | None:
+    def _write(self, name: NodeName, world: World, wrote: list[str]) -> None:
         for tries_left in reversed(range(MAX_TRIES)):
-            gathered = gather(self._store, name)
+            gathered = understood(name, world)
             if gathered.snapshot.interfaces is None:
-                return None  # unknown is not zero: the read that is due marks the node again
-            status, spec = writes(gathered.obj, gathered.snapshot, self._policy)
+                return  # unknown is not zero: the read that is due marks the node again
             try:
-                if status:
-                    obj = self._taken_in(self._nodes.patch_status(name, status))
-                    wrote.append("status")
-                    _, spec = writes(obj, gathered.snapshot, self._policy)
-                if spec:
-                    self._taken_in(self._nodes.patch_spec(name, spec))
-                    wrote.append("spec")
+                self._write_once(name, gathered, wrote)
             except ConflictError:
                 self._taken_in(self._nodes.get(name))
                 if not tries_left:
                     raise
+                world = self._store.gather(name)
             else:
-                return None
-        return None
+                return
 
-    def _taken_in(self, obj: KubeObject) -> KubeObject:
+    def _write_once(self, name: NodeName, gathered: Gathered, wrote: list[str]) -> None:
+        status, spec = writes(gathered.obj, gathered.snapshot, self._policy)
+        obj: KubeObject | None = None
+        try:
+            if status:
+                obj = self._nodes.patch_status(name, status)
+                wrote.append("status")
+                _, spec = writes(obj, gathered.snapshot, self._policy)
+            if spec:
+                obj = self._nodes.patch_spec(name, spec)
+                wrote.append("spec")
+        finally:
+            if obj is not None:
+                self._taken_in(obj)
+
+    def _taken_in(self, obj: KubeObject) -> None:
         """Take the answer in like anything that the watcher sees, and earlier.
 
         Neither the next run nor the watcher's echo of it finds a difference then; and what others
         changed since we read it is news, which the watcher would pass over as older than this.
         """
         self._intake.changed([obj])
-        return obj
 
 
 def _between(bounds: tuple[float, float]) -> float:

@@ -10,11 +10,12 @@ import random
 
 import msgspec
 
-from eni_tasks.errors import Ec2Error, Ec2Reaction
+from eni_tasks.errors import Ec2Error, Ec2Reaction, LeaseLost
 from eni_tasks.model.network import SubnetId
 from eni_tasks.model.node import Snapshot
-from eni_tasks.ports.state import Store
+from eni_tasks.ports.state import Outcome, Store
 from eni_tasks.ports.work import Claim
+from eni_tasks.services.saga import NOTHING_ELSE
 from eni_tasks.services.step import Step
 
 BENCH_SECONDS = 120.0  # as AWS's own controllers do after "subnet full"
@@ -33,7 +34,14 @@ class Reactions:
         self._settle_seconds = settle_seconds
         self._busy_seconds = busy_seconds
 
-    def to(self, error: Ec2Error, claim: Claim, snapshot: Snapshot, subnet_id: SubnetId) -> Step:
+    def to(
+        self,
+        error: Ec2Error,
+        claim: Claim,
+        snapshot: Snapshot,
+        subnet_id: SubnetId,
+        outcome: Outcome = NOTHING_ELSE,
+    ) -> Step:
         """React to a refused mutation.
 
         Args:
@@ -41,15 +49,21 @@ class Reactions:
             claim: the right to the node.
             snapshot: what the decision was based on.
             subnet_id: where the addresses were to come from.
+            outcome: what else is to be written down, unless the answer is ambiguous.
 
         Returns:
             The step; a benched subnet or a learned limit lets the run plan again at once, everything
             else ends it.
+
+        Raises:
+            LeaseLost: the journal is no longer ours to write.
         """
         node, memory = snapshot.node, snapshot.memory
         in_doubt = error.reaction in _IN_DOUBT
         if error.reaction is not Ec2Reaction.AMBIGUOUS:
-            self._store.refused(claim, node.instance_id, doubt=in_doubt)
+            refused = msgspec.structs.replace(outcome, instance_id=node.instance_id, doubt=in_doubt)
+            if not self._store.record(claim, refused) and outcome.journal is not None:
+                raise LeaseLost(f"node {node.name}: its claim ran out after {error.action}; another worker goes on")
         if in_doubt:
             # Nothing more happens to the node before a read that the mutation can't have overtaken.
             lag = self._busy_seconds if error.reaction is Ec2Reaction.AMBIGUOUS else 0.0

@@ -16,7 +16,7 @@ from eni_tasks.model.network import Interface, Limits, NodeName, VpcId
 from eni_tasks.model.node import Node
 from eni_tasks.observability.logs import logger
 from eni_tasks.ports.ec2 import Ec2
-from eni_tasks.ports.state import Facts, Store
+from eni_tasks.ports.state import Facts, Shown, Store
 
 PORTION = 200  # instances per call: EC2 takes at most 200 values in a filter
 NEGATIVE_LIMITS_SECONDS = 600.0  # an unknown instance type is asked for again after this
@@ -83,28 +83,28 @@ class Reader:
         before = self._store.facts([node.instance_id for node in nodes])
         started_at = self._store.now()
         shown = self._ec2.interfaces_of([node.instance_id for node in nodes])
-        again: list[NodeName] = []
-        for node in nodes:
-            interfaces = shown.get(node.instance_id)
-            if interfaces is None or not self._enter(node, interfaces, before.get(node.instance_id), started_at):
-                again.append(node.name)
-        return again
+        entries = {
+            node.name: entry
+            for node in nodes
+            if (interfaces := shown.get(node.instance_id)) is not None
+            and (entry := self._entry(node, interfaces, before.get(node.instance_id), started_at)) is not None
+        }
+        entered = self._store.merge(list(entries.values()), started_at=started_at)
+        known = {name for (name, entry), ok in zip(entries.items(), entered, strict=True) if ok and not entry.doubt}
+        return [node.name for node in nodes if node.name not in known]
 
-    def _enter(self, node: Node, interfaces: Sequence[Interface], known: Facts | None, started_at: float) -> bool:
+    def _entry(
+        self, node: Node, interfaces: tuple[Interface, ...], known: Facts | None, started_at: float
+    ) -> Shown | None:
+        """What is to be entered for one instance, if anything."""
         if known is None and not interfaces:
             # A new instance that EC2 does not list yet looks like this; so does one that is gone.
             logger().warning("instance_shows_no_interfaces", node=node.name, instance=node.instance_id)
-            return False
+            return None
         misses = known is not None and misses_something(known.interfaces, interfaces)
         confirmed = known is not None and 0 < known.doubted_at < started_at - self._settle_seconds
-        doubt = misses and not confirmed
         if misses:
             logger().warning("read_misses_something", node=node.name, instance=node.instance_id, believed=confirmed)
-        entered = self._store.merge(
-            node.instance_id,
-            interfaces,
-            started_at=started_at,
-            version=known.version if known is not None else 0,
-            doubt=doubt,
-        )
-        return entered and not doubt
+        version = known.version if known is not None else 0
+        doubt = misses and not confirmed
+        return Shown(instance_id=node.instance_id, interfaces=interfaces, version=version, doubt=doubt)

@@ -19,7 +19,7 @@ from eni_tasks.observability.logs import logger
 from eni_tasks.ports.state import Store
 from eni_tasks.ports.work import WorkKind
 from eni_tasks.services.dispatch import Dispatch
-from eni_tasks.services.gather import Gathered, gather
+from eni_tasks.services.gather import Gathered, understood
 
 
 class Review:
@@ -36,16 +36,15 @@ class Review:
         Args:
             names: the nodes.
         """
-        now = self._store.now()
         maintain: list[tuple[NodeName, Urgency]] = []
         publish: list[tuple[NodeName, Urgency]] = []
-        for name in names:
+        for name, world in zip(names, self._store.gather_all(names), strict=True):
             try:
-                gathered = gather(self._store, name)
+                gathered = understood(name, world)
             except (NodeGone, InvalidInput) as error:
                 logger().info("node_not_reviewed", node=name, reason=str(error))
                 continue
-            decision = plan(gathered.snapshot, self._policy, now)
+            decision = plan(gathered.snapshot, self._policy, gathered.now)
             maintained = (
                 decision.action is not None or gathered.journal is not None or _news_of_trouble(gathered, decision)
             )

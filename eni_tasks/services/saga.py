@@ -9,8 +9,10 @@ import msgspec
 from eni_tasks.errors import InvalidInput, LeaseLost
 from eni_tasks.model.network import Interface, Value
 from eni_tasks.model.plan import CreateInterface
-from eni_tasks.ports.state import Store
-from eni_tasks.ports.work import Claim
+from eni_tasks.ports.state import Outcome, Store
+from eni_tasks.ports.work import Claim, Reservation
+
+NOTHING_ELSE = Outcome()
 
 
 class SagaStep(StrEnum):
@@ -32,7 +34,7 @@ class Saga(Value, frozen=True):
     step: SagaStep
     token: str
     request: CreateInterface
-    reservation: str
+    reservation: Reservation
     begun_at: float
     interface: Interface | None = None
     device_index: int = 0
@@ -52,23 +54,26 @@ class Journal:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def write(self, claim: Claim, saga: Saga) -> None:
-        """Write the step that was reached.
+    def write(self, claim: Claim, saga: Saga, outcome: Outcome = NOTHING_ELSE) -> None:
+        """Write the step that was reached, together with what else came of it.
 
         Raises:
             LeaseLost: the claim is over; nothing was written.
         """
-        if not self._store.put_journal(claim, msgspec.json.encode(saga)):
+        if not self._store.record(claim, msgspec.structs.replace(outcome, journal=encode(saga))):
             raise LeaseLost(f"node {claim.name}: its claim ran out at step {saga.step}; another worker resumes")
 
-    def strike_out(self, claim: Claim) -> None:
-        """End the saga.
+    def strike_out(self, claim: Claim, outcome: Outcome = NOTHING_ELSE) -> None:
+        """End the saga, together with what else came of its last step.
 
         Raises:
             LeaseLost: the claim is over; the next one looks at the last step once more.
         """
-        if not self._store.put_journal(claim, None):
+        if not self._store.record(claim, msgspec.structs.replace(outcome, journal=b"")):
             raise LeaseLost(f"node {claim.name}: its claim ran out after the last step; another worker looks")
+
+
+encode = msgspec.json.encode
 
 
 def decode(entry: bytes) -> Saga:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from eni_tasks.model.network import Value
+from eni_tasks.model.network import Interface, Value
 from eni_tasks.model.node import Memory
 
 
@@ -12,7 +12,8 @@ class Step(Value, frozen=True):
     `did` says in words what was done; `changed` that EC2's side of the node is different now.
     `stop` ends the run; `again_after_seconds` then says when the node is to be looked at again
     (None: when there is news). A `failed` step counts towards the node's back-off. `trouble` is
-    shown in the object. `memory` replaces the node's memory if given.
+    shown in the object. `memory` replaces the node's memory if given; `interfaces` are all that the
+    instance has after a change, if that is known.
     """
 
     did: str = ""
@@ -22,3 +23,4 @@ class Step(Value, frozen=True):
     again_after_seconds: float | None = None
     trouble: str = ""
     memory: Memory | None = None
+    interfaces: tuple[Interface, ...] | None = None

@@ -8,7 +8,7 @@ import msgspec
 
 from eni_tasks.adapters.state.base import DAY_MS, encode, milliseconds, redis_ms
 from eni_tasks.adapters.state.connection import Scripts, translated
-from eni_tasks.ports.work import Claim, Grant, Pause, Spent
+from eni_tasks.ports.work import Claim, Draw, Grant, Pause, Spent
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,7 +39,17 @@ class RedisBudgets:
         self._keys = keys
         self._buckets = buckets
 
-    def spend(self, claim: Claim, action: str, instance_id: InstanceId, *, urgent: bool, busy_seconds: float) -> Spent:
+    def spend(  # noqa: PLR0913 - see the port
+        self,
+        claim: Claim,
+        action: str,
+        instance_id: InstanceId,
+        *,
+        urgent: bool,
+        busy_seconds: float,
+        draw: Draw | None = None,
+        journal: bytes = b"",
+    ) -> Spent:
         """See `ports.work.Budgets.spend`."""
         size, refill = self._buckets.get(action, (0.0, 0.0))
         keys = [
@@ -48,10 +58,25 @@ class RedisBudgets:
             self._keys.switches,
             self._keys.breaker(action),
             self._keys.budget(action),
+            self._keys.ledger,
+            self._keys.ledger_entries,
+            self._keys.journal,
         ]
         if instance_id:
             keys.append(self._keys.facts(instance_id))
-        args = [claim.name, claim.token, size, refill, int(urgent), milliseconds(busy_seconds), DAY_MS]
+        args: list[str | bytes | float] = [
+            claim.name,
+            claim.token,
+            size,
+            refill,
+            int(urgent),
+            milliseconds(busy_seconds),
+            DAY_MS,
+        ]
+        args.append(journal)
+        if draw is not None:
+            wanted = draw.reservation
+            args += [wanted.subnet_id, wanted.id, wanted.count, draw.free, milliseconds(draw.hold_seconds)]
         grant, wait_ms, why = self._scripts.run("spend", keys, args)
         if grant == b"paused":
             pause = _decode_pause(why)

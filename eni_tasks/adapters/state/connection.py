@@ -9,6 +9,7 @@ script) pass through.
 from __future__ import annotations
 
 from contextlib import contextmanager
+from hashlib import sha1
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from redis.exceptions import (
 )
 from redis.exceptions import (
     MasterDownError,
+    NoScriptError,
     OutOfMemoryError,
     ReadOnlyError,
     ResponseError,
@@ -32,6 +34,9 @@ from eni_tasks.errors import StateUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+
+# A Redis command with its arguments.
+Command = tuple[Any, ...]
 
 SOCKET_TIMEOUT_SECONDS = 5
 HEALTH_CHECK_SECONDS = 10
@@ -85,21 +90,27 @@ def connect(url: str, *, connections: int) -> redis.Redis:
 
 
 class Scripts:
-    """The operations of `scripts/`, read from the package once and sent by hash.
+    """The operations of `scripts/`, read from the package once, sent by hash, several in one round trip.
 
-    redis-py loads a script again when a server does not know it (after a failover or SCRIPT FLUSH).
+    Every script does no harm when it is repeated, so a round trip that met a server which does not know
+    them (a new one, a failover, SCRIPT FLUSH) is simply made again after loading all.
 
     Args:
         client: the connection.
     """
 
     def __init__(self, client: redis.Redis) -> None:
+        self._client = client
         folder = resources.files(__package__) / "scripts"
-        self._scripts = {
-            file.name.removesuffix(".lua"): client.register_script(file.read_text(encoding="utf-8"))
-            for file in folder.iterdir()
-            if file.name.endswith(".lua")
+        self._texts = {
+            file.name.removesuffix(".lua"): file.read_bytes() for file in folder.iterdir() if file.name.endswith(".lua")
         }
+        # The name that Redis gives a script; no secret depends on it.
+        self._hashes = {name: sha1(text, usedforsecurity=False).hexdigest() for name, text in self._texts.items()}
+
+    def call(self, name: str, keys: Sequence[str], args: Iterable[Any]) -> Command:
+        """One run of scripts/<name>.lua, for `together`."""
+        return ("EVALSHA", self._hashes[name], len(keys), *keys, *args)
 
     def run(self, name: str, keys: Sequence[str], args: Iterable[Any]) -> Any:
         """Run scripts/<name>.lua.
@@ -107,5 +118,28 @@ class Scripts:
         Raises:
             StateUnavailable: Redis did not answer.
         """
+        return self.together(self.call(name, keys, args))[0]
+
+    def together(self, *commands: Command) -> list[Any]:
+        """Send commands in one round trip; each is atomic, all of them are not.
+
+        Returns:
+            One answer per command.
+
+        Raises:
+            StateUnavailable: Redis did not answer.
+        """
         with translated():
-            return self._scripts[name](keys=keys, args=list(args))
+            try:
+                return self._send(commands)
+            except NoScriptError:
+                self._send([("SCRIPT LOAD", text) for text in self._texts.values()])
+                return self._send(commands)
+
+    def _send(self, commands: Sequence[Command]) -> list[Any]:
+        if len(commands) == 1:
+            return [self._client.execute_command(*commands[0])]  # type: ignore[no-untyped-call]
+        pipe = self._client.pipeline(transaction=False)
+        for command in commands:
+            pipe.execute_command(*command)  # type: ignore[no-untyped-call]
+        return pipe.execute()

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from eni_tasks.adapters.state.base import DAY_MS, Part, encode, milliseconds, seconds
-from eni_tasks.adapters.state.connection import translated
+from eni_tasks.adapters.state.connection import Command, translated
 from eni_tasks.model.network import InstanceId, Interface, NodeName
-from eni_tasks.ports.state import Facts
+from eni_tasks.ports.state import Facts, Outcome, Shown
 from eni_tasks.ports.work import Claim
 
 if TYPE_CHECKING:
@@ -34,24 +34,26 @@ class InstanceFacts(Part):
         found = (decode_facts(i, values) for i, values in zip(instance_ids, answers, strict=True))
         return {facts.instance_id: facts for facts in found if facts is not None}
 
-    def record(self, claim: Claim, instance_id: InstanceId, interfaces: Sequence[Interface]) -> bool:
-        """See `ports.state.Store.record`."""
-        return self._record(claim, instance_id, encode(interfaces), in_air=False)
+    def facts_call(self, claim: Claim, outcome: Outcome) -> Command:
+        """The command that writes what a mutation did to an instance."""
+        interfaces = b"" if outcome.interfaces is None else encode(outcome.interfaces)
+        args = [claim.fence, interfaces, int(outcome.doubt), DAY_MS]
+        return self._scripts.call("record", [self._keys.facts(outcome.instance_id)], args)
 
-    def refused(self, claim: Claim, instance_id: InstanceId, *, doubt: bool) -> None:
-        """See `ports.state.Store.refused`."""
-        self._record(claim, instance_id, b"", in_air=doubt)
-
-    def _record(self, claim: Claim, instance_id: InstanceId, interfaces: bytes, *, in_air: bool) -> bool:
-        args = [claim.fence, interfaces, int(in_air), DAY_MS]
-        return bool(self._scripts.run("record", [self._keys.facts(instance_id)], args) == 1)
-
-    def merge(
-        self, instance_id: InstanceId, interfaces: Sequence[Interface], *, started_at: float, version: int, doubt: bool
-    ) -> bool:
+    def merge(self, shown: Sequence[Shown], *, started_at: float) -> list[bool]:
         """See `ports.state.Store.merge`."""
-        args = [encode(interfaces), milliseconds(started_at), version, int(doubt), self._settle_ms, DAY_MS]
-        return bool(self._scripts.run("merge", [self._keys.facts(instance_id)], args) == 1)
+        if not shown:
+            return []
+        began, settle = milliseconds(started_at), self._settle_ms
+        calls = (
+            self._scripts.call(
+                "merge",
+                [self._keys.facts(one.instance_id)],
+                [encode(one.interfaces), began, one.version, int(one.doubt), settle, DAY_MS],
+            )
+            for one in shown
+        )
+        return [answer == 1 for answer in self._scripts.together(*calls)]
 
     def drop_facts(self, instance_id: InstanceId) -> None:
         """See `ports.state.Store.drop_facts`."""

@@ -30,7 +30,8 @@ class Keys:
 
         # HASH. Node → the trimmed CiliumNode, JSON.
         self.nodes = f"{prefix}nodes"
-        # HASH. Node → "<resourceVersion> <uid>" of that object: scripts need not decode JSON.
+        # HASH. Node → "<resourceVersion> <uid> <instance id> <instance type>" of that object: scripts need not
+        # decode JSON.
         self.versions = f"{prefix}versions"
         # HASH. Node → Memory, JSON.
         self.memory = f"{prefix}memory"
@@ -69,7 +70,8 @@ class Keys:
         sends       messages since the last claim, for the back-off of `sweep`
         not_before  while waiting: until when
         token, fence, lease (its end), seen (gen at the claim)   while claimed
-        kick        news that ends a wait came during the claim
+        kick        news that ends a wait came since the last claim
+        news        while claimed: whether it had come before the claim
 
         `name` "" gives the prefix of all of a kind.
         """

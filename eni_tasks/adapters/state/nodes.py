@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from eni_tasks.adapters.state.base import PORTION, Part, decode_object, encode
-from eni_tasks.adapters.state.connection import translated
+from eni_tasks.adapters.state.connection import Command, translated
+from eni_tasks.domain.cilium_node import machine_of
 from eni_tasks.model.network import NodeName
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ class Nodes(Part):
             args: list[str | bytes] = []
             for obj in objects[start : start + PORTION]:
                 meta = obj["metadata"]
-                args += [meta["name"], meta["resourceVersion"], meta["uid"], encode(obj)]
+                args += [meta["name"], meta["resourceVersion"], meta["uid"], *machine_of(obj), encode(obj)]
             answers = self._scripts.run("put_nodes", [self._keys.nodes, self._keys.versions], args)
             before += [decode_object(a) if isinstance(a, bytes) else None if a else False for a in answers]
         return before
@@ -50,20 +51,20 @@ class Nodes(Part):
         keys = [self._keys.nodes, self._keys.versions, self._keys.memory, self._keys.journal]
         return bool(self._scripts.run("drop_node", keys, [name, uid, resource_version]) == 1)
 
-    def put_memory(self, claim: Claim, memory: Memory) -> bool:
-        """See `ports.state.Store.put_memory`."""
-        return self._put_fenced(claim, self._keys.memory, encode(memory))
-
-    def put_journal(self, claim: Claim, entry: bytes | None) -> bool:
-        """See `ports.state.Store.put_journal`."""
-        return self._put_fenced(claim, self._keys.journal, entry or b"")
-
     def journals(self) -> dict[NodeName, bytes]:
         """See `ports.state.Store.journals`."""
         with translated():
             entries = cast("dict[bytes, bytes]", self._client.hgetall(self._keys.journal))
         return {NodeName(name.decode()): entry for name, entry in entries.items()}
 
-    def _put_fenced(self, claim: Claim, key: str, value: bytes) -> bool:
+    def memory_call(self, claim: Claim, memory: Memory) -> Command:
+        """The command that writes what a run learned, if the claim is live."""
+        return self._fenced_call(claim, self._keys.memory, encode(memory))
+
+    def journal_call(self, claim: Claim, entry: bytes) -> Command:
+        """The command that writes the saga's step (b"" strikes it out), if the claim is live."""
+        return self._fenced_call(claim, self._keys.journal, entry)
+
+    def _fenced_call(self, claim: Claim, key: str, value: bytes) -> Command:
         keys = [self._keys.work(claim.kind, claim.name), key]
-        return bool(self._scripts.run("put_fenced", keys, [claim.name, claim.token, value]) == 1)
+        return self._scripts.call("put_fenced", keys, [claim.name, claim.token, value])

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import uuid
 from typing import TYPE_CHECKING, cast
 
 import msgspec
 
 from eni_tasks.adapters.state.base import Part, encode, milliseconds
-from eni_tasks.adapters.state.connection import translated
+from eni_tasks.adapters.state.connection import Command, translated
 from eni_tasks.model.network import Infrastructure, Limits, SubnetId
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+    from eni_tasks.ports.work import Reservation
 
 _decode_infrastructure = msgspec.json.Decoder(Infrastructure).decode
 _decode_limits = msgspec.json.Decoder(Limits).decode
@@ -76,21 +77,10 @@ class Shared(Part):
                 pipe.hset(self._keys.limits, name, f"-{until}" if known is None else encode(known))
             pipe.execute()
 
-    def reserve(self, subnet_id: SubnetId, count: int, *, free: int, hold_seconds: float) -> str | None:
-        """See `ports.state.Store.reserve`."""
-        mark = uuid.uuid4().hex[:12]
-        held = self._scripts.run(
-            "reserve",
-            [self._keys.ledger, self._keys.ledger_entries],
-            [subnet_id, mark, count, free, milliseconds(hold_seconds)],
-        )
-        return f"{subnet_id}|{mark}|{count}" if held == 1 else None
-
-    def settle(self, reservation: str, count: int) -> str:
-        """See `ports.state.Store.settle`."""
-        subnet_id, mark, held = reservation.split("|")
-        self._scripts.run("settle", [self._keys.ledger, self._keys.ledger_entries], [subnet_id, mark, held, count])
-        return f"{subnet_id}|{mark}|{count}"
+    def settle_call(self, reservation: Reservation, taken: int) -> Command:
+        """The command that replaces a reservation by what was really taken (0: nothing)."""
+        args = [reservation.subnet_id, reservation.id, reservation.count, taken]
+        return self._scripts.call("settle", [self._keys.ledger, self._keys.ledger_entries], args)
 
     def bench(self, subnet_id: SubnetId, seconds: float) -> None:
         """See `ports.state.Store.bench`."""

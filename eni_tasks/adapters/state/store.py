@@ -1,24 +1,26 @@
-"""`ports.state.Store` on Redis: the parts together, one node's world in two round trips, and coordination."""
+"""`ports.state.Store` on Redis: the parts together, nodes' worlds in one round trip, and coordination."""
 
 from __future__ import annotations
 
 import uuid
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from eni_tasks.adapters.state.base import decode_object
-from eni_tasks.adapters.state.connection import translated
+from eni_tasks.adapters.state.base import PORTION, decode_object
+from eni_tasks.adapters.state.connection import Command, translated
 from eni_tasks.adapters.state.facts import FIELDS, InstanceFacts, decode_facts
 from eni_tasks.adapters.state.nodes import Nodes
 from eni_tasks.adapters.state.shared import Shared, decode_limits
+from eni_tasks.domain.cilium_node import machine_of
 from eni_tasks.model.node import Memory
-from eni_tasks.ports.state import Event, Facts, World
+from eni_tasks.ports.state import Event, Outcome, World
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from eni_tasks.model.network import InstanceId, Limits, NodeName
+    from eni_tasks.model.network import NodeName
+    from eni_tasks.ports.work import Claim
 
 EVENTS_KEPT = 10_000
 _decode_memory = msgspec.json.Decoder(Memory).decode
@@ -34,43 +36,60 @@ class RedisStore(Nodes, InstanceFacts, Shared):
 
     def gather(self, name: NodeName) -> World:
         """See `ports.state.Store.gather`."""
+        return self.world(self._scripts.together(self.world_call(name))[0])
+
+    def gather_all(self, names: Sequence[NodeName]) -> Iterable[World]:
+        """See `ports.state.Store.gather_all`."""
+        for start in range(0, len(names), PORTION):
+            calls = [self.world_call(name) for name in names[start : start + PORTION]]
+            yield from map(self.world, self._scripts.together(*calls))
+
+    def world_call(self, name: NodeName) -> Command:
+        """The command that reads a node's world; `world` understands its answer."""
         keys = self._keys
-        with translated():
-            pipe = self._client.pipeline(transaction=False)
-            pipe.hget(keys.nodes, name)
-            pipe.hget(keys.memory, name)
-            pipe.hget(keys.journal, name)
-            pipe.hget(keys.infrastructure, "described_at")
-            pipe.hgetall(keys.ledger)
-            pipe.zrange(keys.benched, 0, -1, withscores=True)
-            pipe.time()
-            stored, memory, journal, stamp, ledger, benched, (whole, micros) = pipe.execute()
-        now_ms = whole * 1000 + micros // 1000
+        touched = [keys.nodes, keys.versions, keys.memory, keys.journal, keys.infrastructure, keys.ledger]
+        touched += [keys.benched, keys.limits]
+        return self._scripts.call("world", touched, [name, keys.facts(""), *FIELDS])
+
+    def world(self, answer: Sequence[Any]) -> World:
+        """Read the answer of `world_call`."""
+        stored, memory, journal, stamp, ledger, benched, now_ms, facts, limits = answer
+        obj = decode_object(stored) if stored else None
+        known, asked = decode_limits(limits, now_ms)
         return World(
-            obj=decode_object(stored) if stored else None,
+            obj=obj,
             memory=_decode_memory(memory) if memory else Memory(),
             journal=journal,
             infrastructure=self._infrastructure_at(stamp),
-            reserved={subnet.decode(): int(count) for subnet, count in ledger.items()},
-            benched=frozenset(subnet.decode() for subnet, until in benched if until > now_ms),
+            reserved={subnet.decode(): int(count) for subnet, count in _pairs(ledger)},
+            benched=frozenset(subnet.decode() for subnet, until in _pairs(benched) if float(until) > now_ms),
             now=now_ms / 1000,
+            facts=decode_facts(machine_of(obj)[0], facts) if obj else None,
+            limits=known,
+            limits_asked=asked,
         )
 
-    def details(self, instance_id: InstanceId, instance_type: str) -> tuple[Facts | None, Limits | None, bool]:
-        """See `ports.state.Store.details`."""
-        with translated():
-            pipe = self._client.pipeline(transaction=False)
-            pipe.hmget(self._keys.facts(instance_id), FIELDS)
-            pipe.hget(self._keys.limits, instance_type)
-            pipe.time()
-            values, limits, (whole, micros) = pipe.execute()
-        return decode_facts(instance_id, values), *decode_limits(limits, whole * 1000 + micros // 1000)
+    def record(self, claim: Claim, outcome: Outcome) -> bool:
+        """See `ports.state.Store.record`."""
+        calls: list[Command] = []
+        if outcome.journal is not None:
+            calls.append(self.journal_call(claim, outcome.journal))
+        if outcome.instance_id:
+            calls.append(self.facts_call(claim, outcome))
+        fenced = len(calls)
+        if outcome.reservation is not None:
+            calls.append(self.settle_call(outcome.reservation, outcome.taken))
+        if outcome.event is not None:
+            calls.append(self._event_call(*outcome.event))
+        return all(answer == 1 for answer in self._scripts.together(*calls)[:fenced])
 
     def event(self, what: str, fields: Mapping[str, str | int | float]) -> None:
         """See `ports.state.Store.event`."""
-        with translated():
-            entry: dict[str, str | int | float] = {"what": what, **fields}
-            self._client.xadd(self._keys.events, entry, maxlen=EVENTS_KEPT, approximate=True)  # type: ignore[arg-type]
+        self._scripts.together(self._event_call(what, fields))
+
+    def _event_call(self, what: str, fields: Mapping[str, str | int | float]) -> Command:
+        words = [word for pair in {"what": what, **fields}.items() for word in pair]
+        return ("XADD", self._keys.events, "MAXLEN", "~", EVENTS_KEPT, "*", *words)
 
     def events(self, *, after: str, limit: int) -> list[Event]:
         """See `ports.state.Store.events`."""
@@ -99,3 +118,8 @@ class RedisStore(Nodes, InstanceFacts, Shared):
         """See `ports.state.Store.take_slot`."""
         with translated():
             return bool(self._client.set(self._keys.slot(name), 1, nx=True, px=round(seconds * 1000)))
+
+
+def _pairs(flat: Sequence[bytes]) -> Iterator[tuple[bytes, bytes]]:
+    """A script answers a map as a flat list."""
+    return zip(flat[::2], flat[1::2], strict=True)

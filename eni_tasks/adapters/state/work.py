@@ -6,7 +6,7 @@ import uuid
 from typing import TYPE_CHECKING
 
 from eni_tasks.adapters.state.base import PORTION, milliseconds, redis_ms
-from eni_tasks.adapters.state.connection import Scripts, translated
+from eni_tasks.adapters.state.connection import Command, Scripts, translated
 from eni_tasks.model.network import NodeName
 from eni_tasks.ports.work import Backlog, Claim, Finished, WorkKind
 
@@ -49,28 +49,46 @@ class RedisWork:
     ) -> list[NodeName]:
         """See `ports.work.Work.mark`; one round trip per 200 marks."""
         wanted = list(marks)
-        head = [self._overdue_ms, milliseconds(delay_seconds), int(ends_wait)]
         to_send: list[NodeName] = []
         for start in range(0, len(wanted), PORTION):
-            portion = wanted[start : start + PORTION]
-            keys = [self._keys.pending(kind), *(self._keys.work(kind, name) for name, _ in portion)]
-            pairs = [word for name, urgency in portion for word in (name, int(urgency))]
-            answer = self._scripts.run("mark", keys, [*head, *pairs])
-            to_send += [NodeName(name.decode()) for name in answer]
+            call = self.mark_call(
+                kind, wanted[start : start + PORTION], delay_seconds=delay_seconds, ends_wait=ends_wait
+            )
+            to_send += [NodeName(name.decode()) for name in self._scripts.together(call)[0]]
         return to_send
+
+    def mark_call(
+        self,
+        kind: WorkKind,
+        marks: Sequence[tuple[NodeName, Urgency]],
+        *,
+        delay_seconds: float = 0.0,
+        ends_wait: bool = False,
+    ) -> Command:
+        """The command that marks nodes; it answers the names to send."""
+        keys = [self._keys.pending(kind), *(self._keys.work(kind, name) for name, _ in marks)]
+        pairs = [word for name, urgency in marks for word in (name, int(urgency))]
+        head = [self._overdue_ms, milliseconds(delay_seconds), int(ends_wait)]
+        return self._scripts.call("mark", keys, [*head, *pairs])
 
     def claim(self, kind: WorkKind, name: NodeName) -> Claim | None:
         """See `ports.work.Work.claim`."""
+        token, call = self.claim_call(kind, name)
+        return self.claimed(kind, name, token, self._scripts.together(call)[0])
+
+    def claim_call(self, kind: WorkKind, name: NodeName) -> tuple[str, Command]:
+        """A claim's token, and the command that takes the node; `claimed` understands its answer."""
         token = uuid.uuid4().hex
-        answer = self._scripts.run(
-            "claim",
-            [self._keys.work(kind, name), self._keys.pending(kind), self._keys.fence],
-            [name, token, self._lease_ms],
-        )
+        keys = [self._keys.work(kind, name), self._keys.pending(kind), self._keys.fence]
+        return token, self._scripts.call("claim", keys, [name, token, self._lease_ms])
+
+    @staticmethod
+    def claimed(kind: WorkKind, name: NodeName, token: str, answer: Sequence[int] | None) -> Claim | None:
+        """Read the answer of `claim_call`."""
         if answer is None:
             return None
-        fence, generation = answer
-        return Claim(kind=kind, name=name, token=token, fence=fence, generation=generation)
+        fence, generation, news = answer
+        return Claim(kind=kind, name=name, token=token, fence=fence, generation=generation, news=news == 1)
 
     def renew(self, claims: Sequence[Claim]) -> list[Claim]:
         """See `ports.work.Work.renew`."""
@@ -83,12 +101,20 @@ class RedisWork:
 
     def finish(self, claim: Claim, *, again_after_seconds: float | None = None) -> Finished:
         """See `ports.work.Work.finish`."""
+        return self.finished(self._scripts.together(self.finish_call(claim, again_after_seconds))[0])
+
+    def finish_call(self, claim: Claim, again_after_seconds: float | None) -> Command:
+        """The command that gives a node back; `finished` understands its answer."""
         again_ms = -1 if again_after_seconds is None else max(0, milliseconds(again_after_seconds))
-        answer = self._scripts.run(
+        return self._scripts.call(
             "finish",
             [self._keys.work(claim.kind, claim.name), self._keys.pending(claim.kind)],
             [claim.name, claim.token, again_ms, self._overdue_ms],
         )
+
+    @staticmethod
+    def finished(answer: bytes) -> Finished:
+        """Read the answer of `finish_call`."""
         return Finished(answer.decode())
 
     def sweep(self, kind: WorkKind, limit: int) -> list[NodeName]:

@@ -8,6 +8,7 @@ import pumped
 import pytest
 
 from eni_tasks.model.network import NodeName
+from eni_tasks.ports.state import Outcome
 from eni_tasks.ports.work import WorkKind
 from eni_tasks.sandbox.ec2.knobs import Fault
 
@@ -19,34 +20,29 @@ NOT_ATTACHABLE = Fault(action="AttachNetworkInterface", code="InvalidParameterCo
 
 # Each call on the way of a new interface, in its order, with its number among those of its name.
 CREATING = [
-    ("store", "reserve", 1),
-    ("store", "put_journal", 1),  # intent
+    ("budgets", "spend", 1),  # with the intent in the journal
     ("ec2", "create_interface", 1),
-    ("store", "settle", 1),
-    ("store", "put_journal", 2),  # created
+    ("store", "record", 1),  # created
+    ("budgets", "spend", 2),
     ("ec2", "attach_interface", 1),
-    ("store", "put_journal", 3),  # attached
-    ("store", "record", 1),
+    ("store", "record", 2),  # attached
+    ("budgets", "spend", 3),
     ("ec2", "set_delete_on_termination", 1),
-    ("store", "put_journal", 4),  # struck out
-    ("store", "event", 1),
-    ("store", "put_memory", 1),
-    ("work", "finish", 1),
+    ("store", "record", 3),  # struck out
+    ("runs", "end", 1),
 ]
 UNDOING = [
-    ("store", "put_journal", 3),  # undo
-    ("store", "refused", 1),
+    ("store", "record", 2),  # undo
+    ("budgets", "spend", 3),
     ("ec2", "delete_interface", 1),
-    ("store", "put_journal", 4),  # struck out
-    ("store", "put_memory", 1),
+    ("store", "record", 3),  # struck out
+    ("runs", "end", 1),
 ]
 ASSIGNING = [
-    ("store", "reserve", 1),
+    ("budgets", "spend", 1),
     ("ec2", "assign_addresses", 1),
     ("store", "record", 1),
-    ("store", "settle", 1),
-    ("store", "event", 1),
-    ("store", "put_memory", 1),
+    ("runs", "end", 1),
 ]
 PUBLISHING = [("nodes", "patch_status", 1), ("nodes", "patch_spec", 1), ("store", "put_nodes", 2)]
 
@@ -95,7 +91,7 @@ def test_the_way_back_is_finished_by_the_next(
     dies(system, part, method, number, after=after)
     system.settle(system.process(), within_seconds=300)
     # Before the way back is in the journal, the next one attaches what is there.
-    kept_at_once = (method, number, after) == ("put_journal", 3, False)
+    kept_at_once = (method, number, after) == ("record", 2, False)
     deleted = [call for call in system.ec2.calls("DeleteNetworkInterface") if call.code == "OK"]
     assert len({call.parameters["NetworkInterfaceId"] for call in deleted}) == (0 if kept_at_once else 1)
     assert [len(each.addresses) for each in system.interfaces(instance)] == [0, 8]
@@ -168,7 +164,7 @@ def test_a_journal_that_cannot_be_read_stops_only_its_node(system: System, entry
     system.settle_reads()
     claim = system.services.work.claim(WorkKind.MAINTAIN, NODE)
     assert claim is not None
-    assert system.services.store.put_journal(claim, entry)
+    assert system.services.store.record(claim, Outcome(journal=entry))
     system.services.dispatch.finish(claim)
     system.settle()
     assert system.view("healthy").ready

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from state_under_test import INSTANCE, LEASE, SETTLE, State, interface
 
-from eni_tasks.model.network import InstanceId, NodeName
-from eni_tasks.ports.state import Facts
+from eni_tasks.model.network import InstanceId, Interface, NodeName
+from eni_tasks.ports.state import Facts, Outcome, Shown
 from eni_tasks.ports.work import Claim
 
 OLD, NEW = interface("eni-1", "10.0.0.2"), interface("eni-1", "10.0.0.2", "10.0.0.3")
@@ -17,6 +17,17 @@ def known(state: State) -> Facts:
     return state.store.facts([INSTANCE])[INSTANCE]
 
 
+def merged(state: State, shown: Interface, *, started_at: float, version: int, doubt: bool = False) -> bool:
+    one = Shown(instance_id=INSTANCE, interfaces=(shown,), version=version, doubt=doubt)
+    return state.store.merge([one], started_at=started_at) == [True]
+
+
+def record(state: State, claim: Claim, answer: Interface | None, *, doubt: bool = False) -> bool:
+    """EC2's answer (None: it refused) is written down."""
+    interfaces = None if answer is None else (answer,)
+    return state.store.record(claim, Outcome(instance_id=INSTANCE, interfaces=interfaces, doubt=doubt))
+
+
 def read(state: State, *, ago: float = 0.0, version: int | None = None, doubt: bool = False) -> bool:
     """A describe that began `ago` seconds ago, compared with the facts as they are now, is entered."""
     if version is None:
@@ -25,12 +36,12 @@ def read(state: State, *, ago: float = 0.0, version: int | None = None, doubt: b
             .get(INSTANCE, Facts(instance_id=INSTANCE, interfaces=(), described_at=0))
             .version
         )
-    return state.store.merge(INSTANCE, [NEW], started_at=state.store.now() - ago, version=version, doubt=doubt)
+    return merged(state, NEW, started_at=state.store.now() - ago, version=version, doubt=doubt)
 
 
 def begun(state: State) -> Claim:
     """The instance was read long ago, and a mutation of it has just been let through."""
-    assert state.store.merge(INSTANCE, [OLD], started_at=state.store.now() - 100, version=0, doubt=False)
+    assert merged(state, OLD, started_at=state.store.now() - 100, version=0, doubt=False)
     claim = state.claim()
     state.budgets.spend(claim, "A", INSTANCE, urgent=True, busy_seconds=BUSY)
     return claim
@@ -67,7 +78,7 @@ def test_a_read_counts_if_it_began_after_the_mutation_and_the_settle_time(
     state: State, ended_ago: float, read_ago: float, *, entered: bool
 ) -> None:
     claim = begun(state)
-    assert state.store.record(claim, INSTANCE, [OLD])
+    assert record(state, claim, OLD)
     state.later(ended_ago)
     assert read(state, ago=read_ago) is entered
     assert known(state).interfaces == ((NEW,) if entered else (OLD,))
@@ -87,8 +98,8 @@ def test_a_mutation_without_an_answer_may_go_on_until_its_time_out(
 @pytest.mark.parametrize(("ago", "entered"), [(3, False), (2, True), (1, True)], ids=["older", "as old", "newer"])
 def test_reads_may_overtake_each_other(state: State, ago: float, *, entered: bool) -> None:
     now = state.store.now()
-    state.store.merge(INSTANCE, [OLD], started_at=now - 2, version=0, doubt=False)
-    assert state.store.merge(INSTANCE, [NEW], started_at=now - ago, version=1, doubt=False) is entered
+    merged(state, OLD, started_at=now - 2, version=0, doubt=False)
+    assert merged(state, NEW, started_at=now - ago, version=1, doubt=False) is entered
 
 
 @pytest.mark.parametrize("version", [0, 2])
@@ -99,7 +110,7 @@ def test_a_read_compared_with_other_facts_is_refused(state: State, version: int)
 
 def test_an_answer_is_entered_at_once(state: State) -> None:
     claim = begun(state)
-    assert state.store.record(claim, INSTANCE, [NEW])
+    assert record(state, claim, NEW)
     facts = known(state)
     assert (facts.interfaces, facts.version, facts.in_air, facts.doubted_at) == ((NEW,), 2, False, 0)
     # It has ended now: no longer at the call's time-out.
@@ -111,23 +122,23 @@ def test_a_late_answer_does_not_overwrite_a_later_claim(state: State) -> None:
     state.later(LEASE)
     successor = state.claim()
     state.budgets.spend(successor, "A", INSTANCE, urgent=True, busy_seconds=BUSY)
-    assert not state.store.record(late, INSTANCE, [NEW])
-    state.store.refused(late, INSTANCE, doubt=False)
+    assert not record(state, late, NEW)
+    record(state, late, None, doubt=False)
     assert known(state).in_air, "the successor's mutation still is"
-    assert state.store.record(successor, INSTANCE, [NEW])
-    assert not state.store.record(late, INSTANCE, [OLD])
+    assert record(state, successor, NEW)
+    assert not record(state, late, OLD)
 
 
 def test_a_late_answer_is_entered_while_nobody_did_more(state: State) -> None:
     late = begun(state)
     state.later(LEASE)
     state.claim()
-    assert state.store.record(late, INSTANCE, [NEW])
+    assert record(state, late, NEW)
 
 
 def test_a_refusal_lands_what_was_in_the_air(state: State) -> None:
     claim = begun(state)
-    state.store.refused(claim, INSTANCE, doubt=False)
+    record(state, claim, None, doubt=False)
     assert not known(state).in_air
     assert known(state).interfaces == (OLD,)
     state.later(SETTLE)
@@ -136,7 +147,7 @@ def test_a_refusal_lands_what_was_in_the_air(state: State) -> None:
 
 def test_a_refusal_that_contradicts_us_leaves_the_facts_unknown_until_a_read(state: State) -> None:
     claim = begun(state)
-    state.store.refused(claim, INSTANCE, doubt=True)
+    record(state, claim, None, doubt=True)
     assert known(state).in_air
     state.later(SETTLE)
     assert read(state)
@@ -144,7 +155,7 @@ def test_a_refusal_that_contradicts_us_leaves_the_facts_unknown_until_a_read(sta
 
 
 def test_doubt_changes_nothing_but_is_remembered_from_its_first_read_on(state: State) -> None:
-    state.store.merge(INSTANCE, [OLD], started_at=state.store.now() - 100, version=0, doubt=False)
+    merged(state, OLD, started_at=state.store.now() - 100, version=0, doubt=False)
     assert read(state, ago=50, doubt=True)
     first = known(state)
     assert (first.interfaces, first.version) == ((OLD,), 2)

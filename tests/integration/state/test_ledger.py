@@ -3,26 +3,43 @@
 from __future__ import annotations
 
 import threading
+import uuid
 from collections import Counter
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 from state_under_test import NODE, SETTLE, SUBNET, State
 
-from eni_tasks.model.network import Infrastructure, Subnet, SubnetId, VpcId
+from eni_tasks.model.network import Infrastructure, InstanceId, Subnet, SubnetId, VpcId
+from eni_tasks.ports.state import Outcome
+from eni_tasks.ports.work import Draw, Grant, Reservation
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-def reserve(state: State, count: int, *, free: int = 10, hold: float = 30) -> str | None:
-    return state.store.reserve(SUBNET, count, free=free, hold_seconds=hold)
+def reserve(  # noqa: PLR0913 - one case each
+    state: State, count: int, *, free: int = 10, hold: float = 30, subnet: SubnetId = SUBNET, mark: str = ""
+) -> Reservation | None:
+    """A mutation of some node draws addresses; None if it wasn't let through."""
+    wanted = Reservation(subnet_id=subnet, id=mark or uuid.uuid4().hex, count=count)
+    claim = state.claim(uuid.uuid4().hex)
+    draw = Draw(reservation=wanted, free=free, hold_seconds=hold)
+    spent = state.budgets.spend(claim, "Any", InstanceId(""), urgent=False, busy_seconds=1, draw=draw)
+    assert spent.grant in (Grant.OK, Grant.TAKEN)
+    return wanted if spent.grant is Grant.OK else None
 
 
-def reserved(state: State, count: int) -> str:
+def reserved(state: State, count: int) -> Reservation:
     reservation = reserve(state, count)
     assert reservation is not None
     return reservation
+
+
+def settle(state: State, reservation: Reservation, taken: int) -> Reservation:
+    state.store.record(state.claim(uuid.uuid4().hex), Outcome(reservation=reservation, taken=taken))
+    return msgspec.structs.replace(reservation, count=taken)
 
 
 def held(state: State) -> Mapping[str, int]:
@@ -52,8 +69,7 @@ def test_what_others_hold_is_not_free(state: State) -> None:
 
 
 def test_a_repeated_call_reserves_once(state: State) -> None:
-    keys = [state.keys.ledger, state.keys.ledger_entries]
-    assert [state.store._scripts.run("reserve", keys, [SUBNET, "id", 6, 10, 30_000]) for _ in range(2)] == [1, 1]
+    assert [reserve(state, 6, mark="id") is not None for _ in range(2)] == [True, True]
     assert held(state) == {SUBNET: 6}
 
 
@@ -64,7 +80,7 @@ def test_six_nodes_and_two_subnets_with_room_for_three_each(state: State) -> Non
 
     def choose() -> None:
         barrier.wait()
-        got.append(next(s for s in subnets if state.store.reserve(s, 8, free=26, hold_seconds=30)))
+        got.append(next(s for s in subnets if reserve(state, 8, free=26, subnet=s)))
 
     threads = [threading.Thread(target=choose) for _ in range(6)]
     for thread in threads:
@@ -83,21 +99,21 @@ def test_six_nodes_and_two_subnets_with_room_for_three_each(state: State) -> Non
 def test_a_reservation_becomes_what_was_taken(state: State, taken: int, left: dict[str, int]) -> None:
     reservation = reserved(state, 8)
     for _ in range(2):  # a repeated call changes nothing
-        state.store.settle(reservation, taken)
+        settle(state, reservation, taken)
         assert held(state) == left
         assert entries(state) == sum(left.values())
 
 
 def test_what_was_taken_can_be_given_back(state: State) -> None:
-    settled = state.store.settle(reserved(state, 8), 5)
-    state.store.settle(settled, 0)
+    settled = settle(state, reserved(state, 8), 5)
+    settle(state, settled, 0)
     assert (held(state), entries(state)) == ({}, 0)
 
 
 def test_a_description_forgets_what_it_contains(state: State) -> None:
-    state.store.settle(reserved(state, 4), 4)
+    settle(state, reserved(state, 4), 4)
     state.later(SETTLE + 2)
-    state.store.settle(reserved(state, 3), 3)
+    settle(state, reserved(state, 3), 3)
     reserved(state, 1)
     describe(state, ago=1)
     assert held(state) == {SUBNET: 3 + 1}
@@ -119,13 +135,13 @@ def test_settling_what_a_description_forgot_counts_it_again(state: State) -> Non
     state.later(30 + SETTLE + 1)
     describe(state)
     for _ in range(2):
-        state.store.settle(reservation, 4)
+        settle(state, reservation, 4)
         assert held(state) == {SUBNET: 4}
 
 
 def test_an_older_description_changes_nothing(state: State) -> None:
     describe(state, free=7)
-    state.store.settle(reserved(state, 4), 4)
+    settle(state, reserved(state, 4), 4)
     state.later(60)
     describe(state, ago=61, free=99)
     known = state.store.infrastructure()
@@ -153,3 +169,38 @@ def test_a_full_subnet_is_benched_for_a_while(state: State) -> None:
     assert state.store.gather(NODE).benched == {SUBNET}
     state.later(1)
     assert state.store.gather(NODE).benched == frozenset()
+
+
+@pytest.mark.parametrize("refusal", ["lost", "paused", "wait"])
+def test_what_is_not_let_through_reserves_nothing_and_writes_no_journal(state: State, refusal: str) -> None:
+    claim = state.claim()
+    if refusal == "paused":
+        state.budgets.pause("me", "because")
+    elif refusal == "lost":
+        state.work.forget(NODE)
+    else:
+        state.budgets.throttled("A")
+    wanted = Reservation(subnet_id=SUBNET, id="x", count=3)
+    draw = Draw(reservation=wanted, free=10, hold_seconds=30)
+    spent = state.budgets.spend(
+        claim, "A", InstanceId("i-1"), urgent=True, busy_seconds=1, draw=draw, journal=b"intent"
+    )
+    assert spent.grant == refusal
+    assert (held(state), entries(state), state.store.journals()) == ({}, 0, {})
+
+
+def test_what_is_let_through_has_its_journal(state: State) -> None:
+    spent = state.budgets.spend(state.claim(), "A", InstanceId(""), urgent=True, busy_seconds=1, journal=b"intent")
+    assert spent.grant is Grant.OK
+    assert state.store.journals() == {NODE: b"intent"}
+
+
+def test_addresses_that_others_took_cost_no_token(redis_url: str) -> None:
+    state = State(redis_url, {"A": (1, 0.001)})
+    claim = state.claim()
+    draw = Draw(reservation=Reservation(subnet_id=SUBNET, id="x", count=3), free=2, hold_seconds=30)
+    spent = state.budgets.spend(claim, "A", InstanceId("i-1"), urgent=True, busy_seconds=1, draw=draw)
+    assert spent.grant is Grant.TAKEN
+    assert state.store.facts([InstanceId("i-1")]) == {}
+    assert state.budgets.spend(claim, "A", InstanceId(""), urgent=True, busy_seconds=1).grant is Grant.OK
+    state.client.close()

@@ -11,7 +11,7 @@ from eni_tasks.adapters.state.lookout import budget_look
 from eni_tasks.model.network import Infrastructure, InstanceId, NodeName, Subnet, VpcId
 from eni_tasks.model.plan import Urgency
 from eni_tasks.ports.lookout import BreakerLook, BudgetLook, SubnetLook, WorkLook
-from eni_tasks.ports.work import Grant, WorkKind
+from eni_tasks.ports.work import Draw, Grant, Reservation, WorkKind
 
 QUEUES = ("ec2", "resync")
 
@@ -129,7 +129,8 @@ def test_breakers_and_the_pause(state: State) -> None:
 def test_subnets_with_what_was_taken_since_and_the_full_ones(state: State) -> None:
     subnet = Subnet(id=SUBNET, vpc_id=VpcId("vpc-1"), availability_zone="z", cidr="10.0.0.0/24", free=20)
     state.store.put_infrastructure(Infrastructure(subnets={SUBNET: subnet}, described_at=state.store.now()))
-    state.store.reserve(SUBNET, 7, free=20, hold_seconds=1)
+    draw = Draw(reservation=Reservation(subnet_id=SUBNET, id="r", count=7), free=20, hold_seconds=1)
+    state.budgets.spend(state.claim(), "Any", InstanceId(""), urgent=True, busy_seconds=1, draw=draw)
     state.store.bench(SUBNET, 100)
     look = state.lookout.look(QUEUES)
     assert look.infrastructure_at == pytest.approx(look.now, abs=2)

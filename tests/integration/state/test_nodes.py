@@ -9,10 +9,18 @@ from state_under_test import KIND, LEASE, NODE, State
 
 from eni_tasks.model.network import Infrastructure, InstanceId, Limits, NodeName
 from eni_tasks.model.node import Memory
+from eni_tasks.model.plan import Urgency
+from eni_tasks.ports.state import Outcome, Shown
+from eni_tasks.ports.work import Claim, Finished
 
 
 def node(version: str, uid: str = "uid-1", name: str = NODE) -> dict[str, Any]:
     return {"metadata": {"name": name, "uid": uid, "resourceVersion": version}, "spec": {"v": version}}
+
+
+def machine(instance: str, kind: str, *, later: bool = True) -> dict[str, Any]:
+    eni = {"instance-type": kind} | ({} if later else {"instance-id": instance})
+    return node("1") | {"spec": {"eni": eni} | ({"instance-id": instance} if later else {})}
 
 
 @pytest.mark.parametrize(
@@ -61,8 +69,8 @@ def test_many_in_one_call_and_read_back_in_portions(state: State) -> None:
 def test_a_node_is_dropped_if_it_is_still_that_one(state: State, uid: str, version: str, *, dropped: bool) -> None:
     claim = state.claim()
     state.store.put_nodes([node("100")])
-    state.store.put_memory(claim, Memory(failures=1))
-    state.store.put_journal(claim, b"step")
+    write(state, claim, b"step")
+    state.runs.end(claim, memory=Memory(failures=1))
     assert state.store.drop_node(NODE, uid=uid, resource_version=version) is dropped
     world = state.store.gather(NODE)
     assert (world.obj is None, world.memory == Memory(), world.journal is None) == (dropped,) * 3
@@ -75,30 +83,37 @@ def test_a_node_is_dropped_once(state: State) -> None:
     assert state.store.put_nodes([node("1")]) == [None]
 
 
+def write(state: State, claim: Claim, entry: bytes) -> bool:
+    return state.store.record(claim, Outcome(journal=entry))
+
+
 def test_memory_and_journal_need_a_live_claim(state: State) -> None:
-    claim = state.claim()
     memory = Memory(uid="u", failures=2, reasons=("at-size",))
-    assert state.store.put_memory(claim, memory)
-    assert state.store.put_journal(claim, b"one")
+    first = state.claim()
+    assert write(state, first, b"zero")
+    state.runs.end(first, memory=memory)
+    claim = state.claim()
+    assert write(state, claim, b"one")
     state.later(LEASE)
-    assert not state.store.put_memory(claim, Memory())
-    assert not state.store.put_journal(claim, b"two")
+    assert not write(state, claim, b"two")
     successor = state.claim()
-    assert not state.store.put_journal(claim, None)
+    assert not write(state, claim, b"")
+    assert state.runs.end(claim, memory=Memory()).finished is Finished.STALE
     world = state.store.gather(NODE)
     assert (world.memory, world.journal) == (memory, b"one")
     assert state.store.journals() == {NODE: b"one"}
-    assert state.store.put_journal(successor, None)
+    assert write(state, successor, b"")
     assert state.store.gather(NODE).journal is None
 
 
 def test_an_empty_world_is_unknown_not_zero(state: State) -> None:
     world = state.store.gather(NODE)
     assert (world.obj, world.journal, world.infrastructure, world.memory) == (None, None, None, Memory())
-    assert state.store.details(InstanceId("i-1"), "m5.large") == (None, None, False)
+    assert (world.facts, world.limits, world.limits_asked) == (None, None, False)
 
 
-def test_one_world_is_one_round_trip_and_the_details_another(state: State) -> None:
+def test_a_run_begins_and_ends_in_one_round_trip_each(state: State) -> None:
+    state.store.put_nodes([machine("i-1", "m5.large")])
     state.store.put_infrastructure(Infrastructure(described_at=1))
     state.store.gather(NODE)  # decodes the infrastructure, once
     exchanges: list[int] = []
@@ -106,17 +121,47 @@ def test_one_world_is_one_round_trip_and_the_details_another(state: State) -> No
     send = connection.send_packed_command
     connection.send_packed_command = lambda *args, **kwargs: (exchanges.append(1), send(*args, **kwargs))[1]
     state.client.connection_pool.release(connection)
-    state.store.gather(NODE)
-    state.store.details(InstanceId("i-1"), "m5.large")
+    begun = state.runs.begin(KIND, NODE)
+    assert begun is not None
+    assert len(exchanges) == 1
+    assert state.runs.end(begun[0], memory=Memory(failures=1), publish=Urgency.DEFICIT).publish
     assert len(exchanges) == 2
+    assert state.store.gather(NODE).memory.failures == 1
+
+
+def test_a_held_node_has_no_other_run(state: State) -> None:
+    state.claim()
+    assert state.runs.begin(KIND, NODE) is None
+
+
+@pytest.mark.parametrize("place", ["spec", "eni"], ids=["later generation", "Cilium 1.6"])
+def test_a_world_has_the_facts_and_limits_of_the_objects_machine(state: State, place: str) -> None:
+    state.store.put_nodes([machine("i-7", "m5.large", later=place == "spec")])
+    shown = Shown(instance_id=InstanceId("i-7"), interfaces=(), version=0)
+    state.store.merge([shown], started_at=state.store.now())
+    known = Limits(instance_type="m5.large", max_interfaces=3, ipv4_per_interface=10)
+    state.store.put_limits({"m5.large": known}, negative_ttl_seconds=600)
+    (world,) = state.store.gather_all([NODE])
+    assert world.facts is not None
+    assert (world.facts.instance_id, world.limits, world.limits_asked) == ("i-7", known, True)
+
+
+@pytest.mark.parametrize(
+    "spec", [None, [], {"eni": 7}, {"instance-id": "i *"}, {"eni": {"instance-type": "a b"}}], ids=str
+)
+def test_an_absurd_object_has_no_machine(state: State, spec: object) -> None:
+    obj = node("1") | {"spec": spec}
+    state.store.put_nodes([obj])
+    world = state.store.gather(NODE)
+    assert (world.obj, world.facts, world.limits_asked) == (obj, None, False)
 
 
 def test_limits_tell_unknown_from_never_asked(state: State) -> None:
     known = Limits(instance_type="m5.large", max_interfaces=3, ipv4_per_interface=10)
     state.store.put_limits({"m5.large": known, "x9.odd": None}, negative_ttl_seconds=600)
     assert state.store.limits(["m5.large", "x9.odd", "new"]) == {"m5.large": known, "x9.odd": None}
-    assert state.store.details(InstanceId("i-1"), "m5.large") == (None, known, True)
-    assert state.store.details(InstanceId("i-1"), "x9.odd") == (None, None, True)
+    state.store.put_nodes([machine("i-1", "x9.odd")])
+    assert (state.store.gather(NODE).limits, state.store.gather(NODE).limits_asked) == (None, True)
     state.store.put_limits({"x9.odd": None}, negative_ttl_seconds=-1)
     assert state.store.limits(["x9.odd"]) == {}
     assert state.store.limits([]) == {}
@@ -147,7 +192,7 @@ def test_a_slot_is_one_callers_per_period(state: State) -> None:
 def test_every_key_carries_the_clusters_hash_tag(state: State) -> None:
     claim = state.claim()
     state.store.put_nodes([node("1")])
-    state.store.put_journal(claim, b"x")
+    write(state, claim, b"x")
     state.store.begin_epoch()
     assert state.keys.work(KIND, NodeName("n")) == f"{{eni:{state.cluster}}}:v1:work:maintain:n"
     tag = f"{{eni:{state.cluster}}}:v1:".encode()

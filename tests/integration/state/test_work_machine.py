@@ -16,6 +16,7 @@ from state_under_test import INSTANCE, KIND, LEASE, OVERDUE, State
 
 from eni_tasks.model.network import NodeName
 from eni_tasks.model.plan import Urgency
+from eni_tasks.ports.state import Outcome
 from eni_tasks.ports.work import Claim, Finished, Grant
 
 if TYPE_CHECKING:
@@ -163,7 +164,7 @@ class WorkMachine(RuleBasedStateMachine):
         for run in self.nodes[name].former:
             spent = self.state.budgets.spend(run.claim, "A", INSTANCE, urgent=True, busy_seconds=0)
             assert spent.grant is Grant.LOST
-            assert not self.state.store.put_journal(run.claim, b"{}")
+            assert not self.state.store.record(run.claim, Outcome(journal=b"{}"))
             assert self.state.work.renew([run.claim]) == [run.claim]
             assert self.state.work.finish(run.claim) is Finished.STALE
 

@@ -2,7 +2,8 @@
 --
 -- KEYS    1: work hash, 2: pending, 3: fence
 -- ARGV    1: node name, 2: the claim's token, 3: lease (ms)
--- Answer  {fence, generation seen}, or nil while a live claim holds the node
+-- Answer  {fence, generation seen, 1 if news that ends a wait came before}, or nil while a live claim
+--         holds the node
 --
 -- Why a script: of two workers that hold the same message only one may get the node, and the
 -- generation must be read in the same instant. A repeated call (its first answer was lost) finds its
@@ -10,11 +11,12 @@
 
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
-local token, fence, lease, seen, gen = unpack(redis.call('HMGET', KEYS[1], 'token', 'fence', 'lease', 'seen', 'gen'))
+local token, fence, lease, seen, gen, kick, news =
+  unpack(redis.call('HMGET', KEYS[1], 'token', 'fence', 'lease', 'seen', 'gen', 'kick', 'news'))
 
 if lease and tonumber(lease) > now then
   if token == ARGV[2] then
-    return { tonumber(fence), tonumber(seen) }
+    return { tonumber(fence), tonumber(seen), tonumber(news) }
   end
   return false
 end
@@ -23,8 +25,9 @@ end
 local next_fence = math.max((tonumber(redis.call('GET', KEYS[3])) or 0) + 1, clock[1] * 1000000 + clock[2])
 redis.call('SET', KEYS[3], next_fence)
 local generation = tonumber(gen) or 0
+news = kick and 1 or 0
 local ends = now + tonumber(ARGV[3])
 redis.call('HDEL', KEYS[1], 'sent', 'sends', 'not_before', 'kick')
-redis.call('HSET', KEYS[1], 'token', ARGV[2], 'fence', next_fence, 'lease', ends, 'seen', generation)
+redis.call('HSET', KEYS[1], 'token', ARGV[2], 'fence', next_fence, 'lease', ends, 'seen', generation, 'news', news)
 redis.call('ZADD', KEYS[2], ends, ARGV[1])
-return { next_fence, generation }
+return { next_fence, generation, news }

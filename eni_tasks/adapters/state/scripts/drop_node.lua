@@ -10,7 +10,7 @@ local known = redis.call('HGET', KEYS[2], ARGV[1])
 if not known then
   return 0
 end
-local version, uid = string.match(known, '^(%S*) (.*)$')
+local version, uid = string.match(known, '^(%S*) (%S*)')
 local same = ARGV[2] ~= '' and uid == ARGV[2]
 local not_newer = ARGV[3] ~= '' and (#version < #ARGV[3] or (#version == #ARGV[3] and version <= ARGV[3]))
 if (ARGV[2] ~= '' or ARGV[3] ~= '') and not same and not not_newer then

@@ -13,6 +13,6 @@ local lease = redis.call('HGET', KEYS[1], 'lease')
 if not lease then
   return false
 end
-redis.call('HDEL', KEYS[1], 'token', 'fence', 'lease', 'seen', 'kick')
+redis.call('HDEL', KEYS[1], 'token', 'fence', 'lease', 'seen', 'news', 'kick')
 redis.call('ZADD', KEYS[2], now, ARGV[1])
 return tonumber(lease) - now

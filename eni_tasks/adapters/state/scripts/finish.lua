@@ -22,7 +22,7 @@ if wait < 0 and not news then
   return 'done'
 end
 
-redis.call('HDEL', KEYS[1], 'token', 'fence', 'lease', 'seen')
+redis.call('HDEL', KEYS[1], 'token', 'fence', 'lease', 'seen', 'news')
 if wait > 0 and not kick then
   redis.call('HSET', KEYS[1], 'not_before', now + wait)
   redis.call('ZADD', KEYS[2], now + wait, ARGV[1])

@@ -25,16 +25,16 @@ for i = 2, #KEYS do
   if not known or urgency < tonumber(known) then
     redis.call('HSET', key, 'urgency', urgency)
   end
+  if ends_wait then
+    redis.call('HSET', key, 'kick', 1)
+  end
   if ahead(lease) then
     -- The holder's finish will see the new generation; a kick ends even a wait that it asks for.
-    if ends_wait then
-      redis.call('HSET', key, 'kick', 1)
-    end
   elseif ahead(sent) or (ahead(not_before) and not ends_wait) then
     -- Folded: what is on its way, or waits, will see this mark.
   else
     -- Idle, overdue, or held by a dead claim, which ends here: its token no longer matches.
-    redis.call('HDEL', key, 'token', 'fence', 'lease', 'seen', 'sent', 'not_before')
+    redis.call('HDEL', key, 'token', 'fence', 'lease', 'seen', 'news', 'sent', 'not_before')
     if delay > 0 then
       redis.call('HSET', key, 'not_before', now + delay)
       redis.call('ZADD', KEYS[1], now + delay, name)

@@ -1,7 +1,7 @@
 -- Store objects, each only if it is newer than the stored one.
 --
 -- KEYS    1: nodes, 2: versions
--- ARGV    for each object: name, resourceVersion, uid, JSON
+-- ARGV    for each object: name, resourceVersion, uid, instance id, instance type, JSON
 -- Answer  for each: 0 if it was not newer, 1 if it is the first of its name, else the JSON stored before it
 --
 -- Why a script: watchers deliver the same events in any order.
@@ -16,15 +16,15 @@ local function newer(a, b)
 end
 
 local answer = {}
-for i = 1, #ARGV, 4 do
-  local name, version, uid, object = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]
+for i = 1, #ARGV, 6 do
+  local name, version, object = ARGV[i], ARGV[i + 1], ARGV[i + 5]
   local known = redis.call('HGET', KEYS[2], name)
   if known and not newer(version, string.match(known, '^%S*')) then
     answer[#answer + 1] = 0
   else
     answer[#answer + 1] = redis.call('HGET', KEYS[1], name) or 1
     redis.call('HSET', KEYS[1], name, object)
-    redis.call('HSET', KEYS[2], name, version .. ' ' .. uid)
+    redis.call('HSET', KEYS[2], name, table.concat(ARGV, ' ', i + 1, i + 4))
   end
 end
 return answer

@@ -1,13 +1,16 @@
--- Let one mutation through, or say why not: fence, pause, breaker, budget, in this order.
+-- Let one mutation through, or say why not: fence, pause, breaker, budget, the subnet's addresses, in this order.
 --
--- KEYS    1: work hash, 2: pending, 3: switches, 4: breaker, 5: budget, 6: facts (absent if no instance
---         changes)
+-- KEYS    1: work hash, 2: pending, 3: switches, 4: breaker, 5: budget, 6: ledger, 7: ledger entries,
+--         8: journal, 9: facts (absent if no instance changes)
 -- ARGV    1: node name, 2: token, 3: bucket size (0: no budget), 4: refill (per s), 5: "1" if urgent,
---         6: time that the call may take (ms), 7: lifetime of facts (ms)
--- Answer  {"ok" | "lost" | "wait" | "paused" | "broken", milliseconds to wait, why}
+--         6: time that the call may take (ms), 7: lifetime of facts (ms), 8: entry for the journal, or "";
+--         if addresses are drawn from a subnet also 9: subnet, 10: id of the reservation, 11: count, 12: free
+--         addresses as described, 13: for how long the taking may go on (ms)
+-- Answer  {"ok" | "lost" | "wait" | "paused" | "broken" | "taken", milliseconds to wait, why}
 --
 -- Why a script: a claim that ends, or a pause that begins, between the check and the token would let
--- a mutation through that must not be; and a token is shared by all workers.
+-- a mutation through that must not be; a token is shared by all workers, and many nodes draw from one
+-- subnet at once. A repeated call (its first answer was lost) finds its own reservation.
 
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
@@ -30,6 +33,14 @@ if breaks_until then
   if free_at > now then
     return { 'broken', free_at - now, why }
   end
+end
+
+local entry = ARGV[9] and ARGV[9] .. '|' .. ARGV[10] .. '|' .. ARGV[11]
+if entry and redis.call('ZSCORE', KEYS[7], entry) then
+  entry = nil
+end
+if entry and tonumber(ARGV[12]) - (tonumber(redis.call('HGET', KEYS[6], ARGV[9])) or 0) < tonumber(ARGV[11]) then
+  return { 'taken', 0, '' }
 end
 
 local size, refill = tonumber(ARGV[3]), tonumber(ARGV[4]) / 1000
@@ -62,6 +73,13 @@ if size > 0 then
   redis.call('EXPIRE', KEYS[5], 3600)
 end
 
+if entry then
+  redis.call('HINCRBY', KEYS[6], ARGV[9], ARGV[11])
+  redis.call('ZADD', KEYS[7], now + tonumber(ARGV[13]), entry)
+end
+if ARGV[8] ~= '' then
+  redis.call('HSET', KEYS[8], ARGV[1], ARGV[8])
+end
 if breaks_until then
   redis.call('HSET', KEYS[4], 'probe', now + busy)
 end
@@ -69,9 +87,9 @@ end
 local ends = math.max(tonumber(lease), now + busy)
 redis.call('HSET', KEYS[1], 'lease', ends)
 redis.call('ZADD', KEYS[2], ends, ARGV[1])
-if KEYS[6] then
-  local mutated_at = tonumber(redis.call('HGET', KEYS[6], 'mutated_at')) or 0
-  redis.call('HSET', KEYS[6], 'in_air', 1, 'fence', fence, 'mutated_at', math.max(mutated_at, now + busy))
-  redis.call('PEXPIRE', KEYS[6], ARGV[7])
+if KEYS[9] then
+  local mutated_at = tonumber(redis.call('HGET', KEYS[9], 'mutated_at')) or 0
+  redis.call('HSET', KEYS[9], 'in_air', 1, 'fence', fence, 'mutated_at', math.max(mutated_at, now + busy))
+  redis.call('PEXPIRE', KEYS[9], ARGV[7])
 end
 return { 'ok', 0, breaks_until and 'probe' or '' }

@@ -39,7 +39,7 @@ for i = 1, math.min(limit, #found) do
   local key = ARGV[1] .. name
   local deadline = now + overdue * math.min(16, 2 ^ (sends - 1))
   -- A dead claim ends here: its token no longer matches.
-  redis.call('HDEL', key, 'token', 'fence', 'lease', 'seen', 'not_before')
+  redis.call('HDEL', key, 'token', 'fence', 'lease', 'seen', 'news', 'not_before')
   redis.call('HSET', key, 'sent', deadline, 'sends', sends)
   redis.call('ZADD', KEYS[1], deadline, name)
   to_send[i] = name
