@@ -41,7 +41,7 @@ class Sandbox:
     Args:
         progress: told what is being started, one short line at a time.
         ec2_arguments: more arguments for the EC2 server, such as a latency.
-        kube_arguments: more arguments for the Kubernetes API server, such as a file for its data.
+        lasting_objects: the API server may be started again: it stays where it is, and keeps its objects.
         aws_budgets: keep AWS's documented budgets, and let the EC2 server throttle by them.
         with_flower: start Flower too.
         start_system: start our own processes at once; else `start_system` does it later.
@@ -53,7 +53,7 @@ class Sandbox:
         progress: Callable[[str], None] = lambda _: None,
         *,
         ec2_arguments: tuple[str, ...] = (),
-        kube_arguments: tuple[str, ...] = (),
+        lasting_objects: bool = False,
         aws_budgets: bool = False,
         with_flower: bool = True,
         start_system: bool = True,
@@ -61,7 +61,7 @@ class Sandbox:
     ) -> None:
         self._progress = progress
         self._ec2_arguments = (*ec2_arguments, *(("--throttle", "1") if aws_budgets else ()))
-        self._kube_arguments = kube_arguments
+        self._lasting_objects = lasting_objects
         self._budgets = {} if aws_budgets else {"ENI_TASKS_BUDGETS": NO_BUDGETS}
         self._with_flower = with_flower
         self._start_at_once = start_system
@@ -92,7 +92,9 @@ class Sandbox:
         self._progress("starting Redis, an EC2 API and a Kubernetes API")
         redis_url = self.children.start_redis()
         world: dict[str, Any] = self.children.start_server("ec2-api", "eni_tasks.sandbox.ec2", self._ec2_arguments)
-        kube_module = "eni_tasks.sandbox.kube"
+        kube_arguments = (
+            ("--port", str(free_port()), "--data", str(self.folder / "objects")) if self._lasting_objects else ()
+        )
         kube_url = self.children.start_server("kubernetes-api", kube_module, self._kube_arguments)["url"]
         self.ec2, self.kube = Ec2Admin(world["url"]), KubeAdmin(kube_url)
         kubeconfig = str(write_kubeconfig(self.folder / "kubeconfig", kube_url))
