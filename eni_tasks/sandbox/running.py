@@ -92,10 +92,8 @@ class Sandbox:
         self._progress("starting Redis, an EC2 API and a Kubernetes API")
         redis_url = self.children.start_redis()
         world: dict[str, Any] = self.children.start_server("ec2-api", "eni_tasks.sandbox.ec2", self._ec2_arguments)
-        kube_arguments = (
-            ("--port", str(free_port()), "--data", str(self.folder / "objects")) if self._lasting_objects else ()
-        )
-        kube_url = self.children.start_server("kubernetes-api", kube_module, self._kube_arguments)["url"]
+        lasting = ("--port", str(free_port()), "--data", str(self.folder / "objects")) if self._lasting_objects else ()
+        kube_url = self.children.start_server("kubernetes-api", "eni_tasks.sandbox.kube", lasting)["url"]
         self.ec2, self.kube = Ec2Admin(world["url"]), KubeAdmin(kube_url)
         kubeconfig = str(write_kubeconfig(self.folder / "kubeconfig", kube_url))
         self.fleet = Fleet(self.ec2, world, KubeClient(30.0, 8, kubeconfig))
