@@ -10,6 +10,7 @@ from eni_tasks.cli import flower, nodes, processes, repairs
 from eni_tasks.cli.events import events
 from eni_tasks.cli.output import JsonFlag, fail, print_json, print_table, told
 from eni_tasks.cli.sandbox import sandbox
+from eni_tasks.cli.status import status
 from eni_tasks.settings import load
 from eni_tasks.tasks.registry import QUEUES
 
@@ -21,7 +22,7 @@ main = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-main.command()(nodes.status)
+main.command()(status)
 main.command()(nodes.plan)
 main.command()(repairs.maintain)
 main.command()(repairs.publish)

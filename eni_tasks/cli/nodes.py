@@ -1,14 +1,12 @@
-"""Commands that tell how nodes stand, and what would be done for them."""
+"""A node in a line, and what would be done for it."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
-
-import msgspec
 import typer
 
 from eni_tasks.cli.common import NodeArgument, services
-from eni_tasks.cli.output import JsonFlag, print_json, print_table, told
+from eni_tasks.cli.output import TROUBLE, JsonFlag, print_json, print_page, told
+from eni_tasks.model.plan import Action, Assign
 from eni_tasks.services.inspect import Inspect, NodeView
 from eni_tasks.tasks.base import node_name
 
@@ -30,45 +28,29 @@ def row(view: NodeView) -> tuple[object, ...]:
     )
 
 
-def status(
-    node: Annotated[str, typer.Argument(help="One node; all without it.")] = "", *, json: JsonFlag = False
-) -> None:
-    """Show how the fleet, or one node, stands. Exit code 1 if a pool is not at size."""
-    with told():
-        inspect = _inspect()
-        if not node:
-            views = list(inspect.fleet())
-            if json:
-                print_json(views)
-            else:
-                print_table(COLUMNS, [row(view) for view in views])
-        else:
-            views = [inspect.node(node_name(node))]
-            if json:
-                print_json(views[0])
-            else:
-                print_table(COLUMNS, [row(views[0])])
-                typer.echo("\n".join(views[0].explanation))
-    if not all(view.ready for view in views):
-        raise typer.Exit(1)
-
-
 def plan(node: NodeArgument, *, json: JsonFlag = False) -> None:
-    """Show what would be done next for a node, and why. Nothing is done."""
+    """Show what would be done next for a node, and why. Nothing is done. Exit code 1 if something stands in the way."""
     with told():
-        _, decision = _inspect().plan(node_name(node))
+        parts = services()
+        gathered, decision = Inspect(parts.store, parts.policy).plan(node_name(node))
         if json:
             print_json(decision)
-            return
-        typer.echo("\n".join(decision.explanation))
-        action = "nothing" if decision.action is None else _words(msgspec.to_builtins(decision.action))
-        typer.echo(f"Next action: {action} ({decision.reason.value})")
+        else:
+            if gathered.journal is not None:
+                print_page("First: go on with the interface in the making (`eni-tasks status` shows its journal).")
+            print_page(*decision.explanation, f"Next: {in_words(decision.action)} ({decision.reason.value}).")
+    if decision.blocked:
+        raise typer.Exit(TROUBLE)
 
 
-def _inspect() -> Inspect:
-    parts = services()
-    return Inspect(parts.store, parts.policy)
-
-
-def _words(action: dict[str, Any]) -> str:
-    return ", ".join(f"{key}={value}" for key, value in action.items() if value not in ("", None, {}, []))
+def in_words(action: Action | None) -> str:
+    """What an action does, to what."""
+    if action is None:
+        return "nothing"
+    if isinstance(action, Assign):
+        return f"assign {action.count} addresses to {action.interface_id} in {action.subnet_id}"
+    groups = ", ".join(action.security_groups)
+    return (
+        f"create an interface in {action.subnet_id} with {action.secondary_count} addresses and groups {groups}, "
+        f"attach it to {action.instance_id} at device {action.device_index}"
+    )

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any, NamedTuple, NoReturn
 
 import msgspec
+import rich.table
 import typer
-from rich.console import Console
-from rich.table import Table
+from rich.console import Console, OverflowMethod
+from rich.text import Text
 
 from eni_tasks.errors import EniTasksError, InvalidInput, NodeGone
 
@@ -24,24 +25,79 @@ def print_json(value: Any) -> None:
     sys.stdout.write(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")
 
 
+class Table(NamedTuple):
+    """Rows under a heading; the title is left out where it says nothing new."""
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[object]]
+    title: str = ""
+
+
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """Print rows under a heading: a table on a terminal, tab-separated columns in a pipe."""
+    print_page(Table(columns, rows))
+
+
+def print_page(*parts: str | Table) -> None:
+    """Print sentences and tables, in their order; nothing is cut, however narrow the terminal is."""
     if not sys.stdout.isatty():
-        for row in (columns, *rows):
-            sys.stdout.write("\t".join(str(cell) for cell in row) + "\n")
+        for part in parts:
+            sys.stdout.write(part + "\n" if isinstance(part, str) else _plain(part))
         return
-    Console().print(table(columns, rows))
+    console = Console(highlight=False, markup=False)
+    for part in parts:
+        if isinstance(part, str):
+            console.print(part)
+            continue
+        if part.title:
+            console.print(f"\n{part.title}", style="bold underline")
+        console.print(table(part.columns, part.rows, whole=True))
 
 
-def table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
-    """Build the table that `print_table` shows; numbers are aligned to the right."""
-    shown = Table(box=None, header_style="bold", pad_edge=False)
+def _plain(part: Table) -> str:
+    lines = [part.title] if part.title else []
+    lines += ["\t".join(str(cell) for cell in row) for row in (part.columns, *part.rows)]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, whole: bool = False) -> rich.table.Table:
+    """Build a table for a terminal; numbers are aligned to the right.
+
+    Args:
+        columns: the headings.
+        rows: the cells.
+        whole: a cell that is too wide goes on in the next line; else it is cut, and a row stays a line.
+    """
+    shown = rich.table.Table(box=None, header_style="bold", pad_edge=False)
     for index, column in enumerate(columns):
         numbers = bool(rows) and all(isinstance(row[index], int) for row in rows)
-        shown.add_column(column, justify="right" if numbers else "left", overflow="ellipsis", no_wrap=True)
+        how: OverflowMethod = "fold" if whole else "ellipsis"
+        shown.add_column(column, justify="right" if numbers else "left", overflow=how, no_wrap=not whole)
     for row in rows:
-        shown.add_row(*(str(cell) for cell in row))
+        shown.add_row(*(Text(str(cell)) for cell in row))
     return shown
+
+
+@contextmanager
+def working(what: str) -> Iterator[Callable[[str], None]]:
+    """Show on a terminal that something takes its time; gives a way to say how far it is.
+
+    Standard output stays free for the answer.
+    """
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda _: None
+        return
+    with console.status(f"{what}…") as status:
+        yield lambda progress: status.update(f"{what}: {progress}")
+
+
+def ago(seconds: float) -> str:
+    """A length of time, as short as a table needs it."""
+    for size, unit in ((86_400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{max(0.0, seconds):.0f} s"
 
 
 def fail(message: str, code: int = TROUBLE) -> NoReturn:
