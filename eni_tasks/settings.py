@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import math
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
@@ -114,6 +115,8 @@ class Settings(BaseSettings):
             choices = REDIS_OPTIONS[name]
             if choices and text not in choices:
                 raise ValueError(f"{name}={text} is none of {', '.join(choices)}")
+            if choices is None and not Path(text).exists():
+                raise ValueError(f"{name}={text}: there is no such file")
         return value
 
     @field_validator("subnet_ids", mode="before")

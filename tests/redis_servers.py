@@ -40,7 +40,7 @@ def running(kind: str = "valkey", *, port: int | None = None, options: tuple[str
     """
     with tempfile.TemporaryDirectory() as folder:
         for _ in range(STARTS):
-            chosen = port or _free_port()
+            chosen = port or free_port()
             url = f"redis://127.0.0.1:{chosen}/0"
             process = subprocess.Popen(
                 [
@@ -72,7 +72,8 @@ def _answers(url: str, process: subprocess.Popen[bytes]) -> bool:
     return False
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A TCP port that nobody listens on."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -75,7 +75,7 @@ def test_values_are_understood(loaded, name, text, value):
 
 
 @pytest.mark.parametrize(
-    "url", ["redis://h:1/2", "rediss://h", "redis://:secret@h:1/0", "rediss://user:secret@h:1/0?ssl_ca_certs=/a/ca.pem"]
+    "url", ["redis://h:1/2", "rediss://h", "redis://:secret@h:1/0", f"rediss://u:secret@h:1/0?ssl_ca_certs={__file__}"]
 )
 def test_redis_urls_with_and_without_tls_and_password(loaded, url):
     assert loaded(REDIS_URL=url).redis_url == SecretStr(url)
@@ -86,6 +86,7 @@ def test_redis_urls_with_and_without_tls_and_password(loaded, url):
     [
         pytest.param("rediss://h?ssl_ca_cert=/ca.pem", "no such option: ssl_ca_cert; a rediss", id="misspelt"),
         pytest.param("redis://h?ssl_ca_certs=/ca.pem", "no such option: ssl_ca_certs; a rediss", id="without TLS"),
+        pytest.param("rediss://h?ssl_ca_certs=/no/ca.pem", "/no/ca.pem: there is no such file", id="no file"),
         pytest.param("rediss://h?socket_timeout=5", "no such option: socket_timeout", id="of one client only"),
         pytest.param("rediss://h?ssl_cert_reqs=maybe", "ssl_cert_reqs=maybe is none of", id="no such choice"),
     ],

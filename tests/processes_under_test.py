@@ -1,0 +1,68 @@
+"""One process of ours, started as people start it, with its output in a file."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+ROOT = Path(__file__).parents[1]
+DEADLINE_SECONDS = 60.0
+
+
+class Process:
+    """A running `python -m …`, and what it has said."""
+
+    def __init__(self, popen: subprocess.Popen[bytes], log: Path) -> None:
+        self.popen, self.pid, self._log = popen, popen.pid, log
+
+    @property
+    def said(self) -> str:
+        return self._log.read_text()
+
+    def until(self, condition: Callable[[], Any], what: str) -> Any:
+        """Wait for a condition while the process lives; returns what it gave."""
+        deadline = time.monotonic() + DEADLINE_SECONDS
+        while not (found := condition()):
+            assert self.popen.poll() is None, f"ended with {self.popen.returncode}: {self.said}"
+            assert time.monotonic() < deadline, f"{what} not within {DEADLINE_SECONDS} s: {self.said}"
+            time.sleep(0.05)
+        return found
+
+    def end(self) -> int:
+        """SIGTERM; returns the exit code."""
+        self.popen.terminate()
+        return self.popen.wait(30)
+
+
+@contextmanager
+def running(log: Path, module: str, *arguments: str, cwd: Path = ROOT, **environment: str) -> Iterator[Process]:
+    """Run `python -m module arguments`, both its outputs in `log`."""
+    with log.open("wb") as output:
+        popen = subprocess.Popen(
+            [sys.executable, "-m", module, *arguments],
+            cwd=cwd,
+            env=clean(environment),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+    try:
+        yield Process(popen, log)
+    finally:
+        popen.kill()
+        popen.wait()
+
+
+def clean(environment: Mapping[str, str]) -> dict[str, str]:
+    """This environment without settings of ours, and with these."""
+    ours = ("ENI_TASKS_", "AWS_", "FLOWER_", "CELERY_")
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+    return {"PYTHONPATH": str(ROOT), **inherited, "AWS_EC2_METADATA_DISABLED": "true", **environment}
