@@ -7,9 +7,11 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import celery
+import structlog
 
 from eni_tasks.errors import InvalidInput, NodeGone
 from eni_tasks.model.network import NodeName
+from eni_tasks.observability.logs import logger
 
 if TYPE_CHECKING:
     from eni_tasks.bootstrap import Services
@@ -18,11 +20,14 @@ if TYPE_CHECKING:
 # RFC 1123 subdomain: what Kubernetes accepts as the name of a node.
 _NODE_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 
+# Parts of a report that say that something was changed.
+TOLD = ("did", "wrote")
+
 
 class EniTask(celery.Task):  # type: ignore[misc]  # celery ships no types
     """A task with the services of its process."""
 
-    # Somebody's wrong argument: told in one line of the log, without a trace.
+    # Somebody's wrong argument: `task_refused` tells it, and Celery adds no trace.
     throws = (InvalidInput, NodeGone)
     # Checked here, by the worker: a sender's own check is a 500 without words in Flower's API.
     typing = False
@@ -35,13 +40,25 @@ class EniTask(celery.Task):  # type: ignore[misc]  # celery ships no types
         Raises:
             InvalidInput: an argument is missing, or one too many; nothing is done.
         """
+        with structlog.contextvars.bound_contextvars(task=self.name, task_id=self.request.id):
+            try:
+                self._check_arguments(*args, **kwargs)
+                report = super().__call__(*args, **kwargs)
+            except self.throws as error:
+                logger().warning("task_refused", error=str(error))
+                raise
+            # A run that found nothing to do says nothing: most runs of a healthy fleet.
+            if done := {name: report[name] for name in TOLD if report.get(name)}:
+                logger().info("task_done", node=report.get("node"), **done)
+        return report
+
+    def _check_arguments(self, *args: Any, **kwargs: Any) -> None:
         signature = inspect.signature(self.run)
         try:
             signature.bind(*args, **kwargs)
         except TypeError as error:
             takes = ", ".join(signature.parameters) or "none"
             raise InvalidInput(f"{self.name}: {error} (its arguments: {takes})") from None
-        return super().__call__(*args, **kwargs)
 
     @property
     def services(self) -> Services:
