@@ -15,12 +15,14 @@ from eni_tasks.adapters.state.budgets import RedisBudgets
 from eni_tasks.adapters.state.connection import Scripts, connect
 from eni_tasks.adapters.state.keys import Keys
 from eni_tasks.adapters.state.lookout import RedisLookout
+from eni_tasks.adapters.state.meters import RedisMeters
 from eni_tasks.adapters.state.repair import RedisRepairs
 from eni_tasks.adapters.state.runs import RedisRuns
 from eni_tasks.adapters.state.standing import RedisStandings
 from eni_tasks.adapters.state.store import RedisStore
 from eni_tasks.adapters.state.work import RedisWork
 from eni_tasks.observability.logs import logger
+from eni_tasks.observability.meter import Meter
 from eni_tasks.ports.messages import Messages
 from eni_tasks.services.assigning import Assigner
 from eni_tasks.services.creating import Creator
@@ -29,6 +31,7 @@ from eni_tasks.services.inspect import Inspect
 from eni_tasks.services.intake import Intake
 from eni_tasks.services.keeper import Keeper
 from eni_tasks.services.maintain import Maintain
+from eni_tasks.services.metering import Metering
 from eni_tasks.services.mutating import Mutator
 from eni_tasks.services.overview import Overview
 from eni_tasks.services.publish import Publish
@@ -57,6 +60,7 @@ class Services:
         self.settings = settings
         self.stopping = threading.Event()  # set when the process is told to end
         self.policy = settings.policy()
+        self.meter = Meter()
         client = connect(settings.redis_url.get_secret_value(), connections=CONNECTIONS)
         scripts, keys = Scripts(client), Keys(settings.cluster)
         self.store = RedisStore(client, scripts, keys, settle_seconds=settings.settle_seconds)
@@ -69,17 +73,18 @@ class Services:
         )
         self.budgets = RedisBudgets(client, scripts, keys, settings.budgets)
         self.lookout = RedisLookout(client, keys, self.store, settings.budgets)
+        self.meters = RedisMeters(client, keys)
         self.repairs = RedisRepairs(client, scripts, keys)
         self.standings = RedisStandings(client, keys)
         self.runs = RedisRuns(scripts, self.work, self.store)
-        self.dispatch = Dispatch(self.work, self.runs, messages)
+        self.dispatch = Dispatch(self.work, self.runs, messages, self.meter)
         self.keeper = Keeper(self.work, settings.lease_seconds)
 
     @cached_property
     def ec2(self) -> BotoEc2:
         """EC2; its client is made at the first call, after any fork."""
         options = ClientOptions(read_timeout_seconds=self.settings.ec2_timeout_seconds, connections=CONNECTIONS)
-        return BotoEc2(options=options, observe=_observe, warn=_warn)
+        return BotoEc2(options=options, observe=self._observe, warn=_warn)
 
     @cached_property
     def kube(self) -> KubeClient:
@@ -156,6 +161,10 @@ class Services:
         """What people do to the running system."""
         return Steering(self.store, self.work, self.budgets, self.repairs, self.dispatch)
 
+    def metering(self) -> Metering:
+        """Bringing what this process counts to the shared sums, while a block runs."""
+        return Metering(self.meter, self.meters)
+
     def ticker(self, on_new_epoch: Callable[[], None]) -> Ticker:
         """What the watcher does once a second.
 
@@ -164,14 +173,14 @@ class Services:
         """
         return Ticker(self.store, self.dispatch, resync_seconds=self.settings.resync_seconds, on_new_epoch=on_new_epoch)
 
+    def _observe(self, action: str, code: str, seconds: float) -> None:
+        self.meter.observe("ec2_api_duration_seconds", {"operation": action, "response_code": code}, seconds)
+        logger().debug("ec2_called", action=action, code=code, seconds=round(seconds, 4))
+
 
 def broker_prefix(settings: Settings) -> str:
     """The prefix of Celery's own keys: deployments share a Redis without meeting."""
     return Keys(settings.cluster).broker
-
-
-def _observe(action: str, code: str, seconds: float) -> None:
-    logger().debug("ec2_called", action=action, code=code, seconds=round(seconds, 4))
 
 
 def _warn(sentence: str) -> None:

@@ -98,6 +98,9 @@ class Settings(BaseSettings):
         default={}, description="Only subnets with all these tags may get new interfaces or addresses"
     )
     instance_tags: Tags = Field(default={}, description="Only instances with all these tags are served")
+    node_metrics: bool = Field(
+        default=True, description="Whether the exporter shows series per node besides the totals"
+    )
     log_format: Literal["json", "console"] = Field(default="json", description="How log lines are written")
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="Least severe level written"

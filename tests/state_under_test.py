@@ -9,6 +9,7 @@ from eni_tasks.adapters.state.budgets import RedisBudgets
 from eni_tasks.adapters.state.connection import Scripts, connect
 from eni_tasks.adapters.state.keys import Keys
 from eni_tasks.adapters.state.lookout import RedisLookout
+from eni_tasks.adapters.state.meters import RedisMeters
 from eni_tasks.adapters.state.runs import RedisRuns
 from eni_tasks.adapters.state.store import RedisStore
 from eni_tasks.adapters.state.work import RedisWork
@@ -42,6 +43,7 @@ class State:
         self.runs = RedisRuns(scripts, self.work, self.store)
         self.budgets = RedisBudgets(self.client, scripts, self.keys, buckets)
         self.lookout = RedisLookout(self.client, self.keys, self.store, buckets)
+        self.meters = RedisMeters(self.client, self.keys)
 
     def later(self, seconds: float) -> None:
         """Let time pass: move every time that this cluster keeps into the past by `seconds`."""

@@ -26,6 +26,8 @@ def as_text(value: object) -> str:
     """A default in the form in which it would be given."""
     if isinstance(value, SecretStr):
         return value.get_secret_value()
+    if isinstance(value, bool):
+        return str(value).lower()
     if isinstance(value, dict):
         pairs = ((key, ":".join(map(str, v)) if isinstance(v, tuple) else v) for key, v in value.items())
         return ",".join(f"{key}={text}" for key, text in pairs)

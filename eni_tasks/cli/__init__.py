@@ -8,6 +8,7 @@ import typer
 
 from eni_tasks.cli import flower, nodes, processes, repairs
 from eni_tasks.cli.events import events
+from eni_tasks.cli.exporter import exporter
 from eni_tasks.cli.output import JsonFlag, fail, print_json, print_table, told
 from eni_tasks.cli.sandbox import sandbox
 from eni_tasks.cli.status import status
@@ -31,6 +32,7 @@ main.command()(repairs.pause)
 main.command()(repairs.resume)
 main.command()(repairs.unlock)
 main.command()(events)
+main.command()(exporter)
 main.command()(flower.flower)
 main.command()(sandbox)
 

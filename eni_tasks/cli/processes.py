@@ -45,7 +45,8 @@ def run_watcher() -> None:
     stopping = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopping.set())
-    run(watching, services.ticker(watching.relist).tick, stopping)
+    with services.metering():
+        run(watching, services.ticker(watching.relist).tick, stopping)
 
 
 def run_worker(queues: Sequence[str] = QUEUES, *, threads: int = THREADS) -> None:
@@ -62,7 +63,8 @@ def run_worker(queues: Sequence[str] = QUEUES, *, threads: int = THREADS) -> Non
     argv += ["--queues", ",".join(queues)]
     argv += ["--task-events", "--without-gossip", "--without-mingle", "--loglevel", app.eni_settings.log_level]
     argv += ["--hostname", f"{'-'.join(queues)}-{os.getpid()}@{socket.gethostname()}"]
-    app.worker_main(argv)
+    with app.services.metering():
+        app.worker_main(argv)
 
 
 def _build_early(app: EniApp, queues: Sequence[str]) -> None:

@@ -55,6 +55,7 @@ def figures(snapshot: Snapshot, policy: Policy) -> Figures:
         capacity=capacity.instance_capacity(limits, node, interfaces, learned),
         interfaces=len(occupying(interfaces)),
         remaining_interfaces=capacity.remaining_interfaces(limits, node, interfaces, learned),
+        free_slots=capacity.free_slots(limits, interfaces, learned),
     )
 
 

@@ -38,7 +38,8 @@ class Reason(StrEnum):
 class Figures(Value, frozen=True):
     """The node's figures: addresses on eligible interfaces, and what follows from them.
 
-    `capacity` is the most addresses the node can ever hold; 0 means unknown.
+    `capacity` is the most addresses the node can ever hold; 0 means unknown. `remaining_interfaces` can
+    take addresses: attached ones with room, and `free_slots` (negative if more hang there than allowed).
     """
 
     available: int = 0
@@ -48,6 +49,7 @@ class Figures(Value, frozen=True):
     capacity: int = 0
     interfaces: int = 0
     remaining_interfaces: int = 0
+    free_slots: int = 0
 
 
 class Assign(Value, frozen=True, tag="assign"):

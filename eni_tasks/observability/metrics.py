@@ -117,7 +117,7 @@ WORK = (
     Metric(
         "task_run_seconds",
         Kind.HISTOGRAM,
-        "Length of a run; outcome is ok, skipped (somebody else was at it), failed, or error (a bug)",
+        "Length of a run; outcome is ok, skipped (another worker was at it), failed, or error (it raised)",
         ("task", "outcome"),
         _RUN_SECONDS,
     ),

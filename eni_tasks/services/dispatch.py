@@ -12,6 +12,7 @@ from eni_tasks.model.network import NodeName
 from eni_tasks.model.node import Memory
 from eni_tasks.model.plan import Urgency
 from eni_tasks.observability.logs import logger
+from eni_tasks.observability.meter import Meter
 from eni_tasks.ports.messages import Messages
 from eni_tasks.ports.runs import Runs
 from eni_tasks.ports.work import Claim, Finished, Work, WorkKind
@@ -23,10 +24,11 @@ INSTANCES = NodeName("instances")
 class Dispatch:
     """Marks in Redis, hints through the broker."""
 
-    def __init__(self, work: Work, runs: Runs, messages: Messages) -> None:
+    def __init__(self, work: Work, runs: Runs, messages: Messages, meter: Meter) -> None:
         self._work = work
         self._runs = runs
         self._messages = messages
+        self._meter = meter
 
     def mark(
         self,
@@ -45,7 +47,10 @@ class Dispatch:
         Returns:
             The number of messages sent.
         """
-        return self.send(kind, self._work.mark(kind, marks, ends_wait=ends_wait))
+        wanted = list(marks)
+        to_send = self._work.mark(kind, wanted, ends_wait=ends_wait)
+        self._count(kind, sent=len(to_send), folded=len(wanted) - len(to_send))
+        return self.send(kind, to_send)
 
     def refresh_inventory(self) -> None:
         """Ask for a read of everything."""
@@ -72,6 +77,8 @@ class Dispatch:
     ) -> Finished:
         """End a run (see `Runs.end`), and send the messages for what must follow it."""
         ended = self._runs.end(claim, memory=memory, publish=publish, again_after_seconds=again_after_seconds)
+        if publish is not None:
+            self._count(WorkKind.PUBLISH, sent=int(ended.publish), folded=int(not ended.publish))
         if ended.publish:
             self.send(WorkKind.PUBLISH, [claim.name])
         if ended.finished is Finished.SEND:
@@ -92,3 +99,7 @@ class Dispatch:
         except StateUnavailable as error:
             logger().warning("hints_not_sent", kind=kind, sent=sent, error=str(error))
         return sent
+
+    def _count(self, kind: WorkKind, *, sent: int, folded: int) -> None:
+        self._meter.count("marks_total", {"kind": kind, "outcome": "sent"}, sent)
+        self._meter.count("marks_total", {"kind": kind, "outcome": "folded"}, folded)

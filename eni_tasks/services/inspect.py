@@ -12,11 +12,14 @@ from eni_tasks.model.plan import Figures, Plan
 from eni_tasks.ports.state import Store, World
 from eni_tasks.services.gather import Gathered, gather, understood
 
+NOT_UNDERSTOOD = "object-not-understood"
+
 
 class NodeView(Value, frozen=True):
     """One node as people see it; `published` counts the addresses that its object shows.
 
-    `ready` means that the pool is at size: nothing is needed, or nothing more can be held.
+    `ready` means that the pool is at size: nothing is needed, or nothing more can be held. `capacity` and
+    what follows it are as in `Figures`; `described_at` is the last good read of its interfaces.
     """
 
     node: NodeName
@@ -27,6 +30,10 @@ class NodeView(Value, frozen=True):
     used: int = 0
     needed: int = 0
     published: int = 0
+    capacity: int = 0
+    remaining_interfaces: int = 0
+    free_slots: int = 0
+    described_at: float | None = None
     ready: bool = False
     reason: str = ""
     explanation: tuple[str, ...] = ()
@@ -60,7 +67,7 @@ class Inspect:
         try:
             gathered = understood(name, world)
         except InvalidInput as error:
-            return NodeView(node=name, reason="object-not-understood", explanation=(str(error),), trouble=str(error))
+            return NodeView(node=name, reason=NOT_UNDERSTOOD, explanation=(str(error),), trouble=str(error))
         decision = plan(gathered.snapshot, self._policy, gathered.now)
         node, figures, memory = gathered.snapshot.node, decision.figures, gathered.snapshot.memory
         return NodeView(
@@ -72,6 +79,10 @@ class Inspect:
             used=figures.used,
             needed=figures.needed,
             published=len(node.pool),
+            capacity=figures.capacity,
+            remaining_interfaces=figures.remaining_interfaces,
+            free_slots=figures.free_slots,
+            described_at=gathered.facts.described_at if gathered.facts else None,
             ready=_ready(gathered, figures, decision),
             reason=decision.reason.value,
             explanation=decision.explanation,

@@ -12,6 +12,8 @@ import structlog
 from eni_tasks.errors import InvalidInput, NodeGone
 from eni_tasks.model.network import NodeName
 from eni_tasks.observability.logs import logger
+from eni_tasks.tasks.measuring import measured
+from eni_tasks.tasks.messages import SENT_AT
 
 if TYPE_CHECKING:
     from eni_tasks.bootstrap import Services
@@ -35,7 +37,7 @@ class EniTask(celery.Task):  # type: ignore[misc]  # celery ships no types
     resultrepr_maxsize = 4096
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the task.
+        """Run the task, measured.
 
         Raises:
             InvalidInput: an argument is missing, or one too many; nothing is done.
@@ -43,7 +45,9 @@ class EniTask(celery.Task):  # type: ignore[misc]  # celery ships no types
         with structlog.contextvars.bound_contextvars(task=self.name, task_id=self.request.id):
             try:
                 self._check_arguments(*args, **kwargs)
-                report = super().__call__(*args, **kwargs)
+                # The header is asked for here: within the call the request has none.
+                call, sent_at = super().__call__, self.request.get(SENT_AT)
+                report = measured(self.services.meter, self.name, sent_at, lambda: call(*args, **kwargs))
             except self.throws as error:
                 logger().warning("task_refused", error=str(error))
                 raise

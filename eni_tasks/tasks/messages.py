@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 import kombu.exceptions
@@ -13,6 +14,8 @@ from eni_tasks.services.dispatch import INVENTORY
 
 if TYPE_CHECKING:
     from celery import Celery
+
+SENT_AT = "eni_sent_at"  # header: the sender's clock, for people; nothing decides by it
 
 MAINTAIN, PUBLISH = "eni.maintain_node", "eni.publish_node"
 REFRESH_INVENTORY, REFRESH_INSTANCES = "eni.refresh_inventory", "eni.refresh_instances"
@@ -28,7 +31,7 @@ class CeleryMessages:
         """See `ports.messages.Messages.send`."""
         task, args, queue = _message(kind, name)
         try:
-            self._app.send_task(task, args=args, queue=queue)
+            self._app.send_task(task, args=args, queue=queue, headers={SENT_AT: time.time()})
         except kombu.exceptions.OperationalError as error:
             raise StateUnavailable(f"the broker did not take {task}: {error}") from error
 

@@ -58,6 +58,8 @@ class Keys:
         self.broker = f"{prefix}broker:"
         # STRING. A random mark; gone when Redis was emptied.
         self.epoch = f"{prefix}epoch"
+        # HASH. JSON of a counter or of a part of a histogram (observability.meter.Part) → its sum over all processes.
+        self.meters = f"{prefix}meters"
         # STREAM. One entry per mutation, capped at about 10,000.
         self.events = f"{prefix}events"
 

@@ -1,0 +1,134 @@
+"""One look at shared state as Prometheus' metric families; many scrapes within seconds share a look."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+
+from prometheus_client import Metric as Family
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+from prometheus_client.registry import Collector
+
+from eni_tasks.errors import StateUnavailable
+from eni_tasks.exporter import gauges
+from eni_tasks.exporter.gauges import Sample
+from eni_tasks.observability.logs import logger
+from eni_tasks.observability.meter import SUM, Part, bound_name
+from eni_tasks.observability.metrics import METRICS, PREFIX, Kind, Metric
+from eni_tasks.ports.lookout import Lookout
+from eni_tasks.ports.meters import Meters
+from eni_tasks.services.inspect import Inspect
+
+KEPT_SECONDS = 3.0
+
+
+class StateCollector(Collector):
+    """Looks at everything when it is asked to, one look at a time.
+
+    Args:
+        lookout: work, queues, budgets, subnets.
+        inspect: the nodes.
+        meters: what the processes counted.
+        queues: names of the Celery queues.
+        node_series: whether each node has series of its own.
+    """
+
+    def __init__(
+        self, lookout: Lookout, inspect: Inspect, meters: Meters, queues: Sequence[str], *, node_series: bool
+    ) -> None:
+        self._lookout = lookout
+        self._inspect = inspect
+        self._meters = meters
+        self._queues = queues
+        self._node_series = node_series
+        self._lock = threading.Lock()
+        self._kept: list[Family] = []
+        self._looked_at = -KEPT_SECONDS
+
+    def describe(self) -> Iterable[Family]:
+        """Name nothing in advance: the registry then doesn't look while it is being set up."""
+        return ()
+
+    def collect(self) -> Iterable[Family]:
+        """Give all families, not older than KEPT_SECONDS; without Redis, only that it doesn't answer."""
+        with self._lock:
+            if time.monotonic() - self._looked_at >= KEPT_SECONDS:
+                self._kept = self._look()
+                self._looked_at = time.monotonic()
+            return self._kept
+
+    def _look(self) -> list[Family]:
+        started = time.monotonic()
+        try:
+            samples, sums = list(self._samples()), self._meters.read()
+        except StateUnavailable as error:
+            logger().warning("state_not_seen", error=str(error))
+            return families([Sample("state_up", (), 0)], {})
+        samples.append(Sample("state_up", (), 1))
+        samples.append(Sample("exporter_look_seconds", (), time.monotonic() - started))
+        return families(samples, sums)
+
+    def _samples(self) -> Iterator[Sample]:
+        look, views = self._lookout.look(self._queues), list(self._inspect.fleet())
+        yield from gauges.of_state(look)
+        yield from gauges.of_fleet(views, look.now)
+        if self._node_series:
+            yield from gauges.of_nodes(views)
+
+
+def families(samples: Iterable[Sample], sums: dict[Part, float]) -> list[Family]:
+    """Bring samples and sums into the form of Prometheus' client.
+
+    Args:
+        samples: gauges.
+        sums: counters and histograms; what no metric of this version fits (another version wrote it)
+            is left out.
+
+    Returns:
+        Families in the order of `metrics`; one without any sample is left out.
+    """
+    gauged: dict[str, list[Sample]] = defaultdict(list)
+    for sample in samples:
+        gauged[sample.name].append(sample)
+    summed: dict[str, dict[tuple[str, ...], dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
+    for (name, part, labels), value in sums.items():
+        if name in METRICS and len(labels) == len(METRICS[name].labels):
+            summed[name][labels][part] = value
+    found: list[Family] = []
+    for name, metric in METRICS.items():
+        if metric.kind is Kind.GAUGE and name in gauged:
+            gauge = GaugeMetricFamily(PREFIX + name, metric.help, labels=metric.labels)
+            for sample in gauged[name]:
+                gauge.add_metric(sample.labels, sample.value)
+            found.append(gauge)
+        elif name in summed:
+            found.append(_family_of_sums(metric, summed[name]))
+    return found
+
+
+def _family_of_sums(metric: Metric, sums: dict[tuple[str, ...], dict[str, float]]) -> Family:
+    name = PREFIX + metric.name
+    if metric.kind is Kind.COUNTER:
+        counter = CounterMetricFamily(name, metric.help, labels=metric.labels)
+        for labels, parts in sums.items():
+            counter.add_metric(labels, parts.get("", 0.0))
+        return counter
+    if metric.kind is Kind.HISTOGRAM:
+        histogram = HistogramMetricFamily(name, metric.help, labels=metric.labels)
+        for labels, parts in sums.items():
+            histogram.add_metric(labels, list(_cumulative(metric, parts)), parts.get(SUM, 0.0))
+        return histogram
+    # prometheus_client gives every counter the suffix _total, which Cilium's names lack.
+    family = Family(name, metric.help, "unknown")
+    for labels, parts in sums.items():
+        family.add_sample(name, dict(zip(metric.labels, labels, strict=True)), parts.get("", 0.0))
+    return family
+
+
+def _cumulative(metric: Metric, parts: dict[str, float]) -> Iterator[tuple[str, float]]:
+    total = 0.0
+    for bound in (*metric.buckets, None):
+        total += parts.get(bound_name(bound), 0.0)
+        yield bound_name(bound), total

@@ -1,0 +1,74 @@
+"""The exporter's HTTP: `/metrics` for Prometheus, `/healthz` for probes."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterable
+from socketserver import ThreadingMixIn
+from typing import TYPE_CHECKING, Any
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
+
+from prometheus_client import CollectorRegistry, make_wsgi_app
+
+from eni_tasks.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIEnvironment
+    from prometheus_client.registry import Collector
+
+SOCKET_TIMEOUT_SECONDS = 30
+
+
+class MetricsServer(ThreadingMixIn, WSGIServer):
+    """Answers each request in a thread of its own, so that a slow reader keeps nobody waiting."""
+
+    daemon_threads = True
+
+
+class _Handler(WSGIRequestHandler):
+    timeout = SOCKET_TIMEOUT_SECONDS
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base's name of it
+        """Say nothing: a line per scrape and probe helps nobody."""
+
+
+def make_server(collector: Collector, address: str, port: int) -> MetricsServer:
+    """Bind; `serve_forever` then serves until `shutdown` or a signal.
+
+    Args:
+        collector: what `/metrics` shows.
+        address: where it listens, IPv4 or IPv6.
+        port: 0 takes a free one; `server_port` tells which.
+
+    Raises:
+        InvalidInput: nothing can listen there.
+    """
+    registry = CollectorRegistry()
+    registry.register(collector)
+    try:
+        family, *_, where = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        kind = type("_Server", (MetricsServer,), {"address_family": family})
+        server: MetricsServer = kind(where[:2], _Handler)
+    except OSError as error:
+        raise InvalidInput(f"the exporter can't listen on {address} port {port}: {error}") from error
+    server.set_app(_routes(registry))
+    return server
+
+
+def _routes(registry: CollectorRegistry) -> Any:
+    metrics = make_wsgi_app(registry)
+
+    def route(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        match environ["PATH_INFO"]:
+            case "/metrics":
+                answer: Iterable[bytes] = metrics(environ, start_response)
+                return answer
+            case "/healthz":
+                # Not whether Redis answers: restarting this process would not bring it back.
+                start_response("200 OK", [("Content-Type", "text/plain")])
+                return [b"ok\n"]
+            case _:
+                start_response("404 Not Found", [("Content-Type", "text/plain")])
+                return [b"There are /metrics and /healthz.\n"]
+
+    return route

@@ -1,0 +1,281 @@
+"""What Prometheus sees, scraped over HTTP: totals from shared state, and no series of nodes that are gone."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+import redis_servers
+import urllib3
+from prometheus_client.parser import text_string_to_metric_families
+
+from eni_tasks.errors import InvalidInput
+from eni_tasks.exporter import collector
+from eni_tasks.exporter.collector import StateCollector
+from eni_tasks.exporter.serving import make_server
+from eni_tasks.observability.metrics import METRICS, PREFIX, Kind
+from eni_tasks.services.inspect import Inspect
+from eni_tasks.tasks.registry import QUEUES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pumped import System
+
+# Shown as soon as shared state knows them.
+NOT_YET = {"oldest_deficit_seconds", "inventory_age_seconds", "orphans"}
+
+Scraped = dict[tuple[str, tuple[str, ...]], float]
+
+
+class Exporter:
+    """An exporter under test, and one who scrapes it."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.http = urllib3.PoolManager(retries=False, timeout=10.0)
+
+    def get(self, path: str) -> urllib3.BaseHTTPResponse:
+        return self.http.request("GET", self.url + path)
+
+    def scrape(self) -> Scraped:
+        """Each sample by its name without the prefix and the values of its labels, by the alphabet of their names."""
+        found: Scraped = {}
+        for family in text_string_to_metric_families(self.get("/metrics").data.decode()):
+            for sample in family.samples:
+                key = (sample.name.removeprefix(PREFIX), tuple(value for _, value in sorted(sample.labels.items())))
+                assert key not in found
+                found[key] = sample.value
+        return found
+
+
+@contextmanager
+def exporting(system: System, *, node_series: bool = True) -> Iterator[Exporter]:
+    parts = system.services
+    inspect = Inspect(parts.store, parts.policy)
+    seen = StateCollector(parts.lookout, inspect, parts.meters, QUEUES, node_series=node_series)
+    with make_server(seen, "127.0.0.1", 0) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        exporter = Exporter(f"http://127.0.0.1:{server.server_port}")
+        yield exporter
+        exporter.http.clear()
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def exporter(system: System, monkeypatch: pytest.MonkeyPatch) -> Iterator[Exporter]:
+    """One that looks anew for every scrape."""
+    monkeypatch.setattr(collector, "KEPT_SECONDS", 0.0)
+    with exporting(system) as exporter:
+        yield exporter
+
+
+def of(scraped: Scraped, name: str) -> dict[str, float]:
+    """The series of a metric with one label."""
+    return {labels[0]: value for (found, labels), value in scraped.items() if found == name}
+
+
+def test_a_deleted_node_is_gone_at_the_next_scrape(system: System, exporter: Exporter) -> None:
+    """B79: no stale series, totals of what is left, and room is shown where nothing is needed."""
+    for name in ("a", "b", "c"):
+        system.add_node(name)
+    system.settle()
+    system.use(3, "a")
+    system.settle()
+    before = exporter.scrape()
+    pools = {name: len(system.pool(name)) for name in ("a", "b", "c")}
+    assert of(before, "ipam_pool_ips") == pools
+    assert of(before, "ipam_ips") == {"available": sum(pools.values()), "used": 3, "needed": 0}
+    assert of(before, "ipam_nodes") == {"total": 3, "in-deficit": 0, "at-capacity": 0}
+    # An m5.large carries 3 interfaces with 9 addresses for pods each: one of the three is full by now.
+    assert of(before, "ipam_available_ips") == {"a": 27, "b": 27, "c": 27}
+    slots, candidates = before["ipam_empty_interface_slots", ()], before["ipam_interface_candidates", ()]
+    assert slots == sum(3 - len(system.object(name)["status"]["eni"]["enis"]) for name in pools)
+    assert before["ipam_available_interfaces", ()] == slots + candidates > 0
+    assert before["nodes_ready", ()] == 3
+
+    system.kube.store.delete("b")
+    system.take_in()
+    after = exporter.scrape()
+    assert not [labels for _, labels in after if "b" in labels]
+    assert of(after, "ipam_pool_ips") == {"a": pools["a"], "c": pools["c"]}
+    assert of(after, "ipam_ips") == {"available": pools["a"] + pools["c"], "used": 3, "needed": 0}
+    assert of(after, "ipam_nodes")["total"] == 2
+
+
+def test_nodes_that_wait_are_in_deficit_with_their_reason(system: System, exporter: Exporter) -> None:
+    """S-22: computed from state, so what no run has looked at yet counts as well."""
+    system.add_node("new")
+    system.take_in()
+    assert of(exporter.scrape(), "nodes")["instance-not-read"] == 1
+    assert "new" not in of(exporter.scrape(), "ipam_available_ips")
+    system.services.budgets.pause("ada", "maintenance")
+    system.settle()
+    scraped = exporter.scrape()
+    assert of(scraped, "ipam_nodes") == {"total": 1, "in-deficit": 1, "at-capacity": 0}
+    assert of(scraped, "ipam_needed_ips") == {"new": 8}
+    assert of(scraped, "nodes")["deficit"] == 1
+    assert scraped["paused", ()] == 1
+    assert scraped["work_entries", ("maintain", "waiting")] == 1
+
+
+def test_a_full_node_is_at_capacity(system: System, exporter: Exporter) -> None:
+    system.add_node("small", ipam={"pre-allocate": 50})
+    system.settle()
+    scraped = exporter.scrape()
+    assert of(scraped, "ipam_nodes") == {"total": 1, "in-deficit": 0, "at-capacity": 1}
+    assert of(scraped, "nodes")["at-capacity"] == 1
+    assert of(scraped, "ipam_pool_ips") == of(scraped, "ipam_available_ips")
+    assert scraped["ipam_available_interfaces", ()] == 0
+
+
+def test_an_object_that_nobody_understands_is_a_node_all_the_same(system: System, exporter: Exporter) -> None:
+    system.add_node("odd", ipam={"pre-allocate": 10**15})
+    system.take_in()
+    scraped = exporter.scrape()
+    assert of(scraped, "nodes")["object-not-understood"] == 1
+    assert of(scraped, "ipam_nodes")["total"] == 1
+
+
+def test_subnets_less_what_was_taken_since_they_were_described(system: System, exporter: Exporter) -> None:
+    system.add_node()
+    system.settle()
+    scraped = exporter.scrape()
+    described = system.services.store.infrastructure()
+    assert described is not None
+    free = {(subnet.availability_zone, subnet.id): subnet.free for subnet in described.subnets.values()}
+    shown = {labels: value for (name, labels), value in scraped.items() if name == "ipam_available_ips_per_subnet"}
+    assert shown.keys() == free.keys()
+    assert sum(free.values()) - sum(shown.values()) == 8
+    assert scraped["infrastructure_age_seconds", ()] < 60
+
+
+def test_what_processes_counted(system: System, exporter: Exporter) -> None:
+    """B80: releases, assigns and creations are apart, each with its subnet and what EC2 confirmed."""
+    meter = system.services.meter
+    meter.count("ipam_ip_release_ops", {"subnet_id": "a"}, 5)
+    meter.count("ipam_interface_creation_ops", {"subnet_id": "b"})
+    meter.count("ipam_ip_allocation_ops", {"subnet_id": "b"}, 8)
+    meter.count("orphans_deleted_total")
+    for seconds in (0.3, 0.3, 7, 100):
+        labels = {"type": "allocateIP", "status": "success", "subnet_id": "b"}
+        meter.observe("ipam_allocation_duration_seconds", labels, seconds)
+    with system.services.metering():
+        pass
+    scraped = exporter.scrape()
+    assert of(scraped, "ipam_ip_release_ops") == {"a": 5}
+    assert of(scraped, "ipam_interface_creation_ops") == {"b": 1}
+    assert of(scraped, "ipam_ip_allocation_ops") == {"b": 8}
+    assert scraped["orphans_deleted_total", ()] == 1
+    series = ("success", "b", "allocateIP")
+    name = "ipam_allocation_duration_seconds"
+    assert scraped[f"{name}_sum", series] == pytest.approx(107.6)
+    assert scraped[f"{name}_count", series] == 4
+    buckets = {bound: scraped[f"{name}_bucket", (bound, *series)] for bound in ("0.25", "0.5", "5.0", "10.0", "+Inf")}
+    assert buckets == {"0.25": 0, "0.5": 2, "5.0": 2, "10.0": 3, "+Inf": 4}
+
+
+def test_ec2_calls_and_folded_news_count_by_themselves(system: System, exporter: Exporter) -> None:
+    system.add_node()
+    system.settle_reads()
+    system.services.dispatch.refresh_inventory()
+    system.services.dispatch.refresh_inventory()
+    system.settle()
+    with system.services.metering():
+        pass
+    scraped = exporter.scrape()
+    for action, codes in system.ec2.counts().items():
+        for code, count in codes.items():
+            assert scraped["ec2_api_duration_seconds_count", (action, code or "OK")] == count
+    assert scraped["marks_total", ("refresh", "folded")] >= 1
+    assert scraped["marks_total", ("maintain", "sent")] >= 1
+
+
+def test_another_versions_sums_are_left_out(system: System, exporter: Exporter) -> None:
+    key = system._keys.meters
+    system.redis.hset(key, '["gone_total","",[]]', 1)
+    system.redis.hset(key, '["marks_total","",["too","many","labels"]]', 1)
+    system.redis.hset(key, '["marks_total","",["maintain","sent"]]', 2)
+    scraped = exporter.scrape()
+    assert [value for (name, _), value in scraped.items() if name in {"gone_total", "marks_total"}] == [2]
+
+
+def test_totals_stay_when_series_per_node_are_off(system: System) -> None:
+    system.add_node()
+    system.settle()
+    with exporting(system, node_series=False) as exporter:
+        scraped = exporter.scrape()
+    per_node = {metric.name for metric in METRICS.values() if metric.per_node}
+    assert not [name for name, _ in scraped if name in per_node]
+    assert of(scraped, "ipam_ips")["available"] == 8
+
+
+def test_many_scrapes_cost_one_look(system: System) -> None:
+    def looks() -> int:
+        return int(system.redis.info("commandstats").get("cmdstat_llen", {"calls": 0})["calls"])
+
+    with exporting(system) as exporter:
+        before = looks()
+        threads = [threading.Thread(target=exporter.get, args=("/metrics",)) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert looks() - before == len(QUEUES)
+
+
+def test_without_redis_it_says_so_and_stays_healthy(
+    system: System, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    monkeypatch.setattr(collector, "KEPT_SECONDS", 0.0)
+    with redis_servers.running() as url:
+        system._settings["redis_url"] = url
+        system.services = system.process()
+    with exporting(system) as exporter:
+        assert exporter.scrape() == {("state_up", ()): 0}
+        assert exporter.get("/healthz").status == 200
+
+
+@pytest.mark.parametrize(("path", "status"), [("/metrics", 200), ("/healthz", 200), ("/", 404), ("/metricsx", 404)])
+def test_paths(exporter: Exporter, path: str, status: int) -> None:
+    assert exporter.get(path).status == status
+
+
+def test_an_address_that_is_taken_is_told(exporter: Exporter) -> None:
+    port = int(exporter.url.rpartition(":")[2])
+    with pytest.raises(InvalidInput, match=f"can't listen on 127.0.0.1 port {port}"):
+        make_server(StateCollector.__new__(StateCollector), "127.0.0.1", port)
+
+
+def test_openmetrics_is_spoken_to_those_who_ask_for_it(system: System, exporter: Exporter) -> None:
+    system.services.meter.count("ipam_ip_allocation_ops", {"subnet_id": "b"}, 8)
+    with system.services.metering():
+        pass
+    answer = exporter.http.request(
+        "GET", exporter.url + "/metrics", headers={"Accept": "application/openmetrics-text; version=1.0.0"}
+    )
+    assert answer.headers["Content-Type"].startswith("application/openmetrics-text")
+    assert 'eni_tasks_ipam_ip_allocation_ops{subnet_id="b"} 8.0' in answer.data.decode()
+    assert answer.data.endswith(b"# EOF\n")
+
+
+def test_every_documented_metric_can_be_seen(system: System, exporter: Exporter) -> None:
+    system.add_node()
+    system.settle()
+    system.services.budgets.throttled("CreateNetworkInterface")
+    meter = system.services.meter
+    for metric in METRICS.values():
+        labels = dict.fromkeys(metric.labels, "x")
+        if metric.kind is Kind.HISTOGRAM:
+            meter.observe(metric.name, labels, 1)
+        elif metric.kind is not Kind.GAUGE:
+            meter.count(metric.name, labels)
+    with system.services.metering():
+        pass
+    text = exporter.get("/metrics").data.decode()
+    shown = {line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")}
+    assert {PREFIX + name for name in METRICS.keys() - NOT_YET} - shown == set()

@@ -1,0 +1,73 @@
+"""What a process counts: sums by label, buckets by their bounds, nothing lost between threads and drains."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from eni_tasks.observability.meter import Meter, Part
+from eni_tasks.observability.metrics import METRICS
+
+OPS, CALLS = "ipam_ip_allocation_ops", "ec2_api_duration_seconds"
+CALL = {"operation": "A", "response_code": "OK"}
+
+
+def test_sums_by_label_until_they_are_drained():
+    meter = Meter()
+    meter.count(OPS, {"subnet_id": "a"}, 5)
+    meter.count(OPS, {"subnet_id": "b"}, 2)
+    meter.count(OPS, {"subnet_id": "a"})
+    assert meter.drain() == {Part(OPS, "", ("a",)): 6, Part(OPS, "", ("b",)): 2}
+    assert meter.drain() == {}
+
+
+def test_the_order_of_labels_is_the_metrics():
+    meter = Meter()
+    meter.observe(CALLS, {"response_code": "OK", "operation": "A"}, 1)
+    assert {part.labels for part in meter.drain()} == {("A", "OK")}
+
+
+@pytest.mark.parametrize(
+    ("seconds", "bucket"),
+    [(0, "0.01"), (0.01, "0.01"), (0.011, "0.025"), (1, "1.0"), (25, "25.0"), (25.1, "+Inf")],
+    ids=str,
+)
+def test_a_bucket_includes_its_upper_bound(seconds, bucket):
+    meter = Meter()
+    meter.observe(CALLS, CALL, seconds)
+    assert meter.drain() == {Part(CALLS, bucket, ("A", "OK")): 1, Part(CALLS, "sum", ("A", "OK")): seconds}
+
+
+@pytest.mark.parametrize(
+    ("name", "labels"),
+    [("no_such_metric", {}), (OPS, {}), (OPS, {"subnet": "a"})],
+    ids=["unknown", "label missing", "label misspelt"],
+)
+def test_a_mistake_of_the_caller_is_told(name, labels):
+    with pytest.raises(KeyError):
+        Meter().count(name, labels)
+
+
+def test_threads_lose_nothing():
+    meter, drained = Meter(), []
+
+    def work():
+        for _ in range(2000):
+            meter.count(OPS, {"subnet_id": "a"})
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    while any(thread.is_alive() for thread in threads):
+        drained.append(meter.drain())
+    drained.append(meter.drain())
+    assert sum(value for sums in drained for value in sums.values()) == 8000
+
+
+def test_every_metric_that_processes_make_can_be_entered():
+    meter = Meter()
+    for metric in METRICS.values():
+        labels = dict.fromkeys(metric.labels, "x")
+        (meter.observe if metric.buckets else meter.count)(metric.name, labels, 1)
+    assert {part.name for part in meter.drain()} == set(METRICS)
