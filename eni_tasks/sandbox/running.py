@@ -108,7 +108,7 @@ class Sandbox:
             "AWS_ENDPOINT_URL": world["url"],
             "AWS_REGION": world["region"],
             "AWS_ACCESS_KEY_ID": "sandbox",
-            "AWS_SECRET_ACCESS_KEY": "sandbox",  # the sandbox's EC2 takes any
+            "AWS_SECRET_ACCESS_KEY": "any-secret-will-do",  # a word of its own: a log that shows it is found out
             "AWS_EC2_METADATA_DISABLED": "true",
             "KUBECONFIG": kubeconfig,
         }
