@@ -1,16 +1,16 @@
-"""Settings → adapters → services: the only place that names concrete classes."""
+"""Settings → adapters → services: the only place that names concrete classes.
+
+boto3 and the Kubernetes client are imported where they are first needed: each costs a process that has
+no use for it a third of a second of CPU at its start, and a fleet of workers starts at once.
+"""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
 from functools import cached_property
+from typing import TYPE_CHECKING
 
-from eni_tasks.adapters.ec2.adapter import BotoEc2
-from eni_tasks.adapters.ec2.client import ClientOptions
-from eni_tasks.adapters.kube.client import KubeClient
-from eni_tasks.adapters.kube.feed import KubeNodeFeed
-from eni_tasks.adapters.kube.nodes import KubeNodes
 from eni_tasks.adapters.state.budgets import RedisBudgets
 from eni_tasks.adapters.state.connection import Scripts, connect
 from eni_tasks.adapters.state.keys import Keys
@@ -42,6 +42,11 @@ from eni_tasks.services.review import Review
 from eni_tasks.services.steering import Steering
 from eni_tasks.services.ticking import Ticker
 from eni_tasks.settings import Settings
+
+if TYPE_CHECKING:
+    from eni_tasks.adapters.ec2.adapter import BotoEc2
+    from eni_tasks.adapters.kube.client import KubeClient
+    from eni_tasks.adapters.kube.feed import KubeNodeFeed
 
 CONNECTIONS = 64  # to Redis, EC2 and the API server each: more than any worker has threads
 
@@ -83,6 +88,9 @@ class Services:
     @cached_property
     def ec2(self) -> BotoEc2:
         """EC2; its client is made at the first call, after any fork."""
+        from eni_tasks.adapters.ec2.adapter import BotoEc2  # noqa: PLC0415 - see the top
+        from eni_tasks.adapters.ec2.client import ClientOptions  # noqa: PLC0415 - see the top
+
         options = ClientOptions(read_timeout_seconds=self.settings.ec2_timeout_seconds, connections=CONNECTIONS)
         return BotoEc2(options=options, observe=self._observe, warn=_warn)
 
@@ -93,6 +101,8 @@ class Services:
         Raises:
             InvalidInput: there is no usable configuration.
         """
+        from eni_tasks.adapters.kube.client import KubeClient  # noqa: PLC0415 - see the top
+
         return KubeClient(self.settings.kube_timeout_seconds, CONNECTIONS)
 
     @cached_property
@@ -103,6 +113,8 @@ class Services:
     @cached_property
     def node_feed(self) -> KubeNodeFeed:
         """What the watcher follows."""
+        from eni_tasks.adapters.kube.feed import KubeNodeFeed  # noqa: PLC0415 - see the top
+
         return KubeNodeFeed(self.kube, self.settings.watch_timeout_seconds)
 
     @cached_property
@@ -127,6 +139,8 @@ class Services:
     @cached_property
     def publish(self) -> Publish:
         """Writing a node's object."""
+        from eni_tasks.adapters.kube.nodes import KubeNodes  # noqa: PLC0415 - see the top
+
         nodes = KubeNodes(self.kube)
         return Publish(self.store, self.work, self.runs, self.dispatch, self.keeper, nodes, self.intake, self.policy)
 
