@@ -12,7 +12,7 @@ PYTEST := $(BIN)/pytest -n auto --maxprocesses 4
 
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
-.PHONY: help sandbox check test format bench docs lock clean
+.PHONY: help sandbox check test format bench chaos docs lock clean
 
 help:  ## Show what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,6 +36,9 @@ format: .venv/.dev  ## Write the code the way `check` wants it
 
 bench: .venv/.dev  ## Measure fleets of several sizes (ARGS="--nodes 100")
 	@$(BIN)/python bench/fill.py $(ARGS)
+
+chaos: .venv/.dev  ## Trouble a fleet, and see it recover (ARGS="--seed 7 --seconds 60 --nodes 30")
+	@PYTHONPATH=tests $(BIN)/python -m chaos $(ARGS)
 
 docs: .venv/.dev  ## Write the parts of docs/ that are made from the code
 	@$(BIN)/python tools/settings_page.py

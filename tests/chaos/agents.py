@@ -1,0 +1,193 @@
+"""The nodes as seen from outside our system: machines that come and go, and agents that report their pods.
+
+What the agents do is as stubborn as real ones are: a report that the API server didn't take is made
+again. They also watch: an address that a pod uses must never leave the pool that is shown.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import urllib3
+
+from eni_tasks.sandbox.ec2.instance_types import INSTANCE_TYPES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from random import Random
+
+    from eni_tasks.sandbox.ec2.records import Instance
+    from eni_tasks.sandbox.running import Sandbox
+
+PRE_ALLOCATE = 8
+NODES_PATH = "/apis/cilium.io/v2/ciliumnodes"
+INSIST_SECONDS = 30.0
+EXCHANGES_PER_STEP = 0.04
+
+
+@dataclass
+class Agent:
+    """One node: its machine, and the addresses that its pods use (`most` of them at any time)."""
+
+    name: str
+    instance_id: str
+    room: int
+    used: set[str] = field(default_factory=set)
+    most: int = 0
+
+
+class Nodes:
+    """All of them, and their machines.
+
+    Args:
+        sandbox: where they live.
+        rng: decides what the pods do.
+    """
+
+    def __init__(self, sandbox: Sandbox, rng: Random) -> None:
+        self._ec2 = sandbox.ec2
+        self._url = sandbox.kube._url + NODES_PATH
+        self._world = sandbox.fleet._world
+        self._rng = rng
+        self._http = urllib3.PoolManager(retries=False, timeout=3.0)
+        self.agents: dict[str, Agent] = {}
+        self.faults: list[str] = []
+        self.meanwhile: Callable[[], object] = lambda: None  # what goes on while something is insisted on
+        for obj in sandbox.fleet.objects():
+            self._take(obj["metadata"]["name"], obj["spec"]["instance-id"], obj["spec"]["eni"]["instance-type"])
+
+    def close(self) -> None:
+        self._http.clear()
+
+    def _take(self, name: str, instance_id: str, instance_type: str, interfaces: int | None = None) -> None:
+        limits = INSTANCE_TYPES[instance_type]
+        places = limits.cards[0] if interfaces is None else interfaces
+        # So many pods that the free addresses wanted besides them still fit.
+        room = places * (limits.ipv4_per_interface - 1) - PRE_ALLOCATE
+        self.agents[name] = Agent(name, instance_id, max(0, room))
+
+    # -- pods --------------------------------------------------------------------------------------
+    def step(self) -> None:
+        """Pods come or go on one node, more of them coming; now and then a machine is exchanged."""
+        agent = self._rng.choice(list(self.agents.values()))
+        if self._rng.random() < EXCHANGES_PER_STEP:
+            self._rng.choice((self.replace, self.replace_in_place, self.exchange))(agent.name)
+        else:
+            self.report(agent, self._rng.randint(-3, 6))
+
+    def report(self, agent: Agent, change: int = 0) -> bool:
+        """Let `change` pods come or go, and report what is used; says whether the object shows that now."""
+        obj = self.get(agent.name)
+        if obj is None or obj["spec"]["instance-id"] != agent.instance_id:
+            return False
+        pool = set(obj["spec"].get("ipam", {}).get("pool", {}))
+        if lost := agent.used - pool:
+            version, uid = obj["metadata"]["resourceVersion"], obj["metadata"]["uid"]
+            self.faults.append(
+                f"{agent.name} ({agent.instance_id}), version {version}, uid {uid}: "
+                f"its pool lost {', '.join(sorted(lost))}, which pods use"
+            )
+        free = sorted(pool - agent.used)
+        wanted = min(len(free), max(0, min(change, agent.room - len(agent.used))))
+        come, go = set(free[:wanted]), set(sorted(agent.used)[: max(0, -change)])
+        self._ec2.use_addresses(sorted(come))
+        agent.used = (agent.used | come) - go
+        agent.most = max(agent.most, len(agent.used))
+        self._ec2.free_addresses(sorted(go))
+        shown = set(obj.get("status", {}).get("ipam", {}).get("used", {}))
+        patch: dict[str, Any] = dict.fromkeys(shown - agent.used)
+        patch |= {address: {"owner": f"default/pod-{address}"} for address in agent.used - shown}
+        if not patch:
+            return True
+        code, _ = self.call("PATCH", f"/{agent.name}/status", {"status": {"ipam": {"used": patch}}})
+        return code == 200
+
+    # -- machines ----------------------------------------------------------------------------------
+    def replace(self, name: str) -> str:
+        """Delete a node with its machine, and create it again under its name with another machine."""
+        obj = self._insist("GET", f"/{name}")
+        self._remove(name)
+        return self._create(name, obj["spec"])
+
+    def replace_in_place(self, name: str) -> str:
+        """Give a node another machine; its object stays, as when the new agent is faster than the garbage collector."""
+        obj = self._insist("GET", f"/{name}")
+        self._terminate(self.agents.pop(name))
+        instance, eni = self._launch(name, obj["spec"])
+        used = dict.fromkeys(obj.get("status", {}).get("ipam", {}).get("used", {}))
+        self._insist("PATCH", f"/{name}", {"spec": {"instance-id": instance.id, "eni": eni, "ipam": {"pool": None}}})
+        self._insist("PATCH", f"/{name}/status", {"status": {"ipam": {"used": used}}})
+        self.agents[name].most = len(used)  # so many it may still have been given
+        return instance.id
+
+    def exchange(self, name: str) -> str:
+        """Take a node away for good, and add one with a new name."""
+        obj = self._insist("GET", f"/{name}")
+        self._remove(name)
+        new = f"{name.partition('.')[0]}.{self._rng.randrange(10**6):06d}"
+        self._create(new, obj["spec"])
+        return new
+
+    def _remove(self, name: str) -> None:
+        agent = self.agents.pop(name)
+        self._insist("DELETE", f"/{name}", fine=(404,))
+        self._terminate(agent)
+
+    def _terminate(self, agent: Agent) -> None:
+        self._ec2.free_addresses(sorted(agent.used))
+        self._ec2.terminate_instance(agent.instance_id)
+
+    def _launch(self, name: str, spec: dict[str, Any]) -> tuple[Instance, dict[str, Any]]:
+        eni = spec["eni"]
+        # Now and then a machine takes fewer interfaces than the table of its type says.
+        fewer = INSTANCE_TYPES[eni["instance-type"]].cards[0] - 1 if self._rng.random() < 0.25 else None
+        options = {"groups": [self._world["node_group"]], "max_interfaces": fewer}
+        while True:
+            try:
+                instance = self._ec2.launch_instance(eni["instance-type"], eni["node-subnet-id"], **options)
+            except RuntimeError:  # the quota or the subnet is spent, by another trouble
+                self.meanwhile()
+                time.sleep(0.1)
+            else:
+                break
+        self._take(name, instance.id, eni["instance-type"], fewer)
+        return instance, eni
+
+    def _create(self, name: str, spec: dict[str, Any]) -> str:
+        instance, eni = self._launch(name, spec)
+        ipam = {key: value for key, value in spec.get("ipam", {}).items() if key != "pool"}
+        head = {"apiVersion": "cilium.io/v2", "kind": "CiliumNode", "metadata": {"name": name}}
+        body = {**head, "spec": {"instance-id": instance.id, "eni": eni, "ipam": ipam}}
+        self._insist("POST", "", body, fine=(409,))
+        return instance.id
+
+    # -- the API server ----------------------------------------------------------------------------
+    def get(self, name: str) -> dict[str, Any] | None:
+        """One object, or None if it isn't there or can't be had now."""
+        code, obj = self.call("GET", f"/{name}")
+        return obj if code == 200 else None
+
+    def objects(self) -> dict[str, dict[str, Any]]:
+        """All objects, by name."""
+        return {obj["metadata"]["name"]: obj for obj in self._insist("GET", "")["items"]}
+
+    def call(self, method: str, path: str, body: Any = None) -> tuple[int, dict[str, Any]]:
+        """One request; the code is 0 when there was no answer."""
+        headers = {"Content-Type": "application/merge-patch+json" if method == "PATCH" else "application/json"}
+        try:
+            answer = self._http.request(method, self._url + path, json=body, headers=headers)
+            return answer.status, answer.json()
+        except (urllib3.exceptions.HTTPError, ValueError):
+            return 0, {}
+
+    def _insist(self, method: str, path: str, body: Any = None, *, fine: tuple[int, ...] = ()) -> dict[str, Any]:
+        deadline = time.monotonic() + INSIST_SECONDS
+        while time.monotonic() < deadline:
+            code, answer = self.call(method, path, body)
+            if 200 <= code < 300 or code in fine:
+                return answer
+            self.meanwhile()
+            time.sleep(0.1)
+        raise TimeoutError(f"{method} {path}: the API server refuses for {INSIST_SECONDS} s: {code} {answer}")

@@ -1,0 +1,136 @@
+"""What must be so when calm has returned, told in words where it isn't yet; and what must never have been.
+
+Judged from EC2's own records and the objects at the API server; what our system believes is only asked
+for the reason.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+
+import redis
+from pydantic import SecretStr
+
+from chaos.agents import PRE_ALLOCATE
+from eni_tasks.adapters.state.keys import Keys
+from eni_tasks.bootstrap import Services
+from eni_tasks.errors import EniTasksError
+from eni_tasks.model.network import NodeName
+from eni_tasks.ports.work import WorkKind
+from eni_tasks.sandbox.running import CLUSTER
+from eni_tasks.services.inspect import Inspect
+from eni_tasks.settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from chaos.agents import Agent
+    from chaos.ground import Ground
+    from eni_tasks.sandbox.ec2.records import Interface
+
+OURS = {"io.cilium/cluster-name": CLUSTER}
+
+
+class _Silence:
+    """Sends nothing: these services only look."""
+
+    def send(self, kind: WorkKind, name: NodeName) -> None:
+        raise AssertionError(f"whoever only looks wanted to send {kind} of {name}")
+
+
+class Verdict:
+    """Looks at one run.
+
+    Args:
+        ground: the system, and what it should have become.
+    """
+
+    def __init__(self, ground: Ground) -> None:
+        self._ground = ground
+        url = SecretStr(ground.sandbox.environment["ENI_TASKS_REDIS_URL"])
+        self._services = Services(Settings(cluster=CLUSTER, redis_url=url), _Silence())
+        self._inspect = Inspect(self._services.store, self._services.policy)
+        self._keys = Keys(CLUSTER)
+
+    def close(self) -> None:
+        self._services.store._client.close()
+
+    def missing(self) -> list[str]:
+        """What isn't as it should be yet; empty when all has converged."""
+        nodes = self._ground.nodes
+        unreported = [agent.name for agent in list(nodes.agents.values()) if not nodes.report(agent)]
+        objects = nodes.objects()
+        attached: dict[str, list[Interface]] = defaultdict(list)
+        for interface in self._ground.ec2.view().interfaces:
+            attached[interface.instance_id].append(interface)
+        found = [f"{name}: its agent could not report" for name in unreported]
+        for agent in nodes.agents.values():
+            faults = list(_node_faults(agent, objects.get(agent.name, {}), attached[agent.instance_id]))
+            reason = self._reason(agent.name) if faults else ""
+            found += [f"{agent.name} ({agent.instance_id}): {fault}; {reason}" for fault in faults]
+        return found + list(self._unrest())
+
+    def _reason(self, name: str) -> str:
+        try:
+            view = self._inspect.node(NodeName(name))
+        except EniTasksError as error:
+            return str(error)
+        words = [f"{view.reason}: {' '.join(view.explanation)}"]
+        words += [f"trouble: {view.trouble}"] if view.trouble else []
+        return "; ".join([*words, f"last: {view.last_action}"])
+
+    def _unrest(self) -> Iterator[str]:
+        state, keys = self._ground.redis, self._keys
+        try:
+            for kind in WorkKind:
+                for name in state.zrange(keys.pending(kind), 0, -1):
+                    yield f"{kind} of {name.decode()} is pending: {state.hgetall(keys.work(kind, name.decode()))}"
+            for what, key in {"journal": keys.journal, "ledger": keys.ledger}.items():
+                for name, entry in state.hgetall(key).items():
+                    yield f"{what} still has {name.decode()}: {entry.decode()[:300]}"
+        except redis.RedisError as error:
+            yield f"Redis does not answer: {error}"
+
+    def leftovers(self) -> list[str]:
+        """Our interfaces that nobody uses."""
+        return [f"{each.id} in {each.subnet_id} is left over" for each in self._ground.ec2.leftovers(**OURS)]
+
+    def violations(self) -> list[str]:
+        """What should never have been."""
+        found = [*self._ground.ec2.violations(), *self._ground.nodes.faults]
+        mismatches = self._ground.ec2.counts().get("CreateNetworkInterface", {}).get("IdempotentParameterMismatch", 0)
+        if mismatches:
+            found.append(f"a client token came with other parameters {mismatches} times")
+        by_instance: dict[str, int] = defaultdict(int)
+        for interface in self._ground.ec2.view().interfaces:
+            by_instance[interface.instance_id] += len(interface.addresses)
+        for agent in self._ground.nodes.agents.values():
+            have, most = by_instance[agent.instance_id], agent.most + PRE_ALLOCATE
+            if have > most:
+                found.append(
+                    f"{agent.name} ({agent.instance_id}) has {have} addresses, and {most} were ever wanted: "
+                    "a need was served twice"
+                )
+        return found
+
+
+def _node_faults(agent: Agent, obj: dict[str, Any], interfaces: list[Interface]) -> Iterator[str]:
+    spec, status = obj.get("spec", {}), obj.get("status", {})
+    pool = {address: entry.get("resource") for address, entry in spec.get("ipam", {}).get("pool", {}).items()}
+    truth = {address: interface.id for interface in interfaces for address in interface.addresses}
+    if pool != truth:
+        wrong = sum(truth.get(address) != resource for address, resource in pool.items())
+        yield f"its object shows {len(pool)} addresses ({wrong} of them wrong) of {len(truth)}"
+    if set(status.get("eni", {}).get("enis", {})) != {interface.id for interface in interfaces}:
+        yield f"its status shows other interfaces than the {len(interfaces)} it has"
+    free = len(truth.keys() - agent.used)
+    if free < PRE_ALLOCATE:
+        yield f"{free} free addresses with {len(agent.used)} in use"
+    unmarked = [
+        each.id
+        for each in interfaces
+        if OURS.items() <= each.tags.items() and each.attachment and not each.attachment.delete_on_termination
+    ]
+    if unmarked:
+        yield f"{', '.join(unmarked)} would outlive the instance"
