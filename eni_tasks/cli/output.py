@@ -11,6 +11,7 @@ import msgspec
 import rich.table
 import typer
 from rich.console import Console, OverflowMethod
+from rich.padding import Padding
 from rich.text import Text
 
 from eni_tasks.errors import EniTasksError, InvalidInput, NodeGone
@@ -18,6 +19,7 @@ from eni_tasks.errors import EniTasksError, InvalidInput, NodeGone
 JsonFlag = Annotated[bool, typer.Option("--json", help="Answer as JSON.")]
 
 TROUBLE, WRONG_USE = 1, 2
+SENTENCE_WIDTH = 24  # a column of sentences that is narrower than this can't be read
 
 
 def print_json(value: Any) -> None:
@@ -51,7 +53,10 @@ def print_page(*parts: str | Table) -> None:
             continue
         if part.title:
             console.print(f"\n{part.title}", style="bold underline")
-        console.print(table(part.columns, part.rows, whole=True))
+        if _fits(part, console.width):
+            console.print(table(part.columns, part.rows, whole=True))
+        else:
+            _print_records(part, console)
 
 
 def _plain(part: Table) -> str:
@@ -60,19 +65,36 @@ def _plain(part: Table) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
+def _fits(part: Table, width: int) -> bool:
+    """Whether each row's cells fit into a line, if the last one, often a sentence, may go on below."""
+    widths = [max(len(str(row[index])) for row in (part.columns, *part.rows)) for index in range(len(part.columns))]
+    return sum(widths[:-1]) + 2 * len(widths) + min(widths[-1], SENTENCE_WIDTH) <= width
+
+
+def _print_records(part: Table, console: Console) -> None:
+    """Print each row as a paragraph: the first cell, what says something of the others, the last one."""
+    for row in part.rows:
+        first, *named = [f"{column} {cell}" for column, cell in zip(part.columns, row, strict=True) if cell != ""]
+        console.print(first, style="bold")
+        for line in (", ".join(named[:-1]), *named[-1:]):
+            if line:
+                console.print(Padding(line, (0, 0, 0, 2)))
+
+
 def table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, whole: bool = False) -> rich.table.Table:
     """Build a table for a terminal; numbers are aligned to the right.
 
     Args:
         columns: the headings.
         rows: the cells.
-        whole: a cell that is too wide goes on in the next line; else it is cut, and a row stays a line.
+        whole: what does not fit of the last cell goes on below; else it is cut, and a row stays a line.
     """
     shown = rich.table.Table(box=None, header_style="bold", pad_edge=False)
     for index, column in enumerate(columns):
         numbers = bool(rows) and all(isinstance(row[index], int) for row in rows)
-        how: OverflowMethod = "fold" if whole else "ellipsis"
-        shown.add_column(column, justify="right" if numbers else "left", overflow=how, no_wrap=not whole)
+        folds = whole and index == len(columns) - 1
+        how: OverflowMethod = "fold" if folds else "ellipsis"
+        shown.add_column(column, justify="right" if numbers else "left", overflow=how, no_wrap=not folds)
     for row in rows:
         shown.add_row(*(Text(str(cell)) for cell in row))
     return shown

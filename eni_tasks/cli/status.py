@@ -6,16 +6,18 @@ from typing import Annotated
 
 import typer
 
-from eni_tasks.cli import events
 from eni_tasks.cli.common import services
+from eni_tasks.cli.events import COLUMNS as EVENTS
+from eni_tasks.cli.events import row as event_row
 from eni_tasks.cli.output import TROUBLE, JsonFlag, Table, ago, print_json, print_page, told, working
+from eni_tasks.model.plan import Reason
 from eni_tasks.ports.lookout import BudgetLook, Look
 from eni_tasks.ports.standing import Doing, Standing
 from eni_tasks.services.overview import Fleet, FleetNode, NodeStatus
 from eni_tasks.tasks.base import node_name
 from eni_tasks.tasks.registry import QUEUES
 
-NODES = ("node", "type", "interfaces", "available", "used", "needed", "reason", "work", "last action")
+NODES = ("node", "available", "used", "needed", "work", "why")
 WORK = ("work", "pending", "queued", "running", "waiting", "overdue", "oldest overdue")
 BUDGETS = ("action", "tokens", "of", "per second", "throttled", "breaker")
 SUBNETS = ("subnet", "zone", "available", "free as read", "reserved", "benched")
@@ -50,7 +52,7 @@ def status(
 def fleet_page(fleet: Fleet, *, everything: bool) -> list[str | Table]:
     """The fleet in sentences and tables, the most pressing first."""
     now = fleet.look.now
-    shown = [each for each in fleet.nodes if everything or not each.view.ready]
+    shown = [each for each in fleet.nodes if everything or _of_interest(each)]
     page: list[str | Table] = [_head(fleet), *_warnings(fleet.look), _age(fleet)]
     if fleet.reasons:
         most_first = sorted(fleet.reasons.items(), key=lambda reason: reason[1], reverse=True)
@@ -65,8 +67,8 @@ def _head(fleet: Fleet) -> str:
     if not fleet.total_count:
         return "No nodes are known: is a watcher running, and does it have the same ENI_TASKS_CLUSTER?"
     return (
-        f"{fleet.total_count} nodes: {fleet.ready_count} at size, {fleet.in_deficit_count} in deficit, "
-        f"{fleet.at_capacity_count} at capacity; {fleet.waiting_count} wait."
+        f"{fleet.total_count} nodes: {fleet.ready_count} at size, {fleet.in_deficit_count} in deficit; "
+        f"{fleet.at_capacity_count} at capacity, {fleet.waiting_count} waiting."
     )
 
 
@@ -93,15 +95,20 @@ def _age(fleet: Fleet) -> str:
         return "EC2 was not read yet: no subnets are known."
     said = f"Facts: subnets read {ago(look.now - look.infrastructure_at)} ago"
     if fleet.oldest_read_at is not None:
-        said += f", the instance longest ago {ago(look.now - fleet.oldest_read_at)}"
-    return said + (f"; {fleet.unread_count} instances were never read." if fleet.unread_count else ".")
+        said += f", every instance within {ago(look.now - fleet.oldest_read_at)}"
+    return said + (f"; {fleet.unread_count} instances not yet." if fleet.unread_count else ".")
+
+
+def _of_interest(each: FleetNode) -> bool:
+    waits = each.standing is not None and each.standing.doing is Doing.WAITING
+    return not each.ready or waits or each.reason == Reason.AT_CAPACITY.value
 
 
 def _node_row(each: FleetNode, now: float) -> tuple[object, ...]:
-    view = each.view
-    numbers = (view.interfaces, view.available, view.used, view.needed)
     work = in_words(each.standing, now) if each.standing else "idle"
-    return view.node, view.instance_type, *numbers, view.reason, work, view.trouble or view.last_action
+    more = each.trouble or each.last_action
+    why = f"{each.reason}: {more}" if more else each.reason
+    return each.node, each.available, each.used, each.needed, work, why
 
 
 def in_words(standing: Standing, now: float) -> str:
@@ -186,7 +193,7 @@ def node_page(one: NodeStatus) -> list[str | Table]:
     ]
     page.append(Table(INTERFACES, rows, "Interfaces"))
     if one.history:
-        page.append(Table(events.COLUMNS, [events.row(event) for event in one.history], "Last events"))
+        page.append(Table(EVENTS, [event_row(event) for event in one.history], "Last events"))
     return page
 
 

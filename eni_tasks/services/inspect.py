@@ -15,7 +15,7 @@ from eni_tasks.services.gather import Gathered, gather, understood
 NOT_UNDERSTOOD = "object-not-understood"
 
 
-class NodeView(Value, frozen=True):
+class NodeView(Value, frozen=True, omit_defaults=False):
     """One node as people see it; `published` counts the addresses that its object shows.
 
     `ready` means that the pool is at size: nothing is needed, or nothing more can be held. `capacity` and

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import msgspec
+
 from eni_tasks.errors import InvalidInput
 from eni_tasks.model.network import InstanceId, Interface, NodeName, Value
 from eni_tasks.model.node import Node
@@ -19,15 +21,14 @@ from eni_tasks.services.inspect import Inspect, NodeView
 HISTORY_COUNT = 10
 
 
-class FleetNode(Value, frozen=True):
+class FleetNode(NodeView, frozen=True, omit_defaults=False):
     """A node, and what becomes of its work: of maintaining it if that is pending, else of publishing."""
 
-    view: NodeView
     standing: Standing | None = None
 
 
 class Fleet(Value, frozen=True):
-    """The fleet. Of `in_deficit` nodes more could be given, of `at_capacity` none.
+    """The fleet. A node in deficit needs more; one at capacity holds all that it can, which may do or not.
 
     `reasons` counts the nodes that are not at size by the planner's constant word. `oldest_read_at` is
     None when no instance was read yet; `unread_count` nodes have an instance that never was.
@@ -107,15 +108,15 @@ class Overview:
         reasons: dict[str, int] = {}
         for view in short:
             reasons[view.reason] = reasons.get(view.reason, 0) + 1
-        at_capacity = reasons.get(Reason.AT_CAPACITY.value, 0)
+        at_capacity = [view for view in views if view.reason == Reason.AT_CAPACITY.value]
         waiting = [view for view in views if view.node in standings and standings[view.node].doing is Doing.WAITING]
         return Fleet(
             look=self._lookout.look(queues),
-            nodes=tuple(FleetNode(view=view, standing=standings.get(view.node)) for view in views),
+            nodes=tuple(FleetNode(**msgspec.structs.asdict(view), standing=standings.get(view.node)) for view in views),
             total_count=len(views),
             ready_count=len(views) - len(short),
-            in_deficit_count=sum(view.needed > 0 for view in short) - at_capacity,
-            at_capacity_count=at_capacity,
+            in_deficit_count=sum(view.needed > 0 for view in short),
+            at_capacity_count=len(at_capacity),
             waiting_count=len(waiting),
             reasons=reasons,
             oldest_read_at=min(read_at.values(), default=None),

@@ -123,8 +123,9 @@ def test_a_worker_that_is_killed_in_mid_work(system: System) -> None:
 def test_status_tells_how_the_fleet_stands(system: System) -> None:
     answer = system.cli("status", "--json")
     assert answer.returncode == 0, answer.stderr
-    views = json.loads(answer.stdout)
-    assert {view["node"] for view in views} == set(system.fleet.names)
+    fleet = json.loads(answer.stdout)
+    assert {node["node"] for node in fleet["nodes"]} == set(system.fleet.names)
+    assert fleet["ready_count"] == fleet["total_count"]
     one = system.cli("status", system.fleet.names[0])
     assert one.returncode == 0
     assert "nothing is needed" in one.stdout

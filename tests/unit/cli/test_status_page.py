@@ -1,0 +1,239 @@
+"""What `status` says: of a fleet in trouble, in a pipe and on a narrow terminal."""
+
+from __future__ import annotations
+
+import io
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from eni_tasks.cli import output
+from eni_tasks.cli.output import Table, ago, print_page
+from eni_tasks.cli.status import fleet_page, in_words, node_page
+from eni_tasks.model.network import NodeName, SubnetId
+from eni_tasks.ports.lookout import BreakerLook, BudgetLook, Look, SubnetLook, WorkLook
+from eni_tasks.ports.standing import Doing, Standing
+from eni_tasks.ports.state import Event
+from eni_tasks.ports.work import Pause, WorkKind
+from eni_tasks.services.inspect import NodeView
+from eni_tasks.services.overview import Fleet, FleetNode, InterfaceView, NodeStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+NOW = 1_000_000.0
+ACTION = "AssignPrivateIpAddresses"
+WAITS = FleetNode(
+    node=NodeName("ip-10-0-1-2.eu-west-1.compute.internal"),
+    instance="i-1",
+    instance_type="m5.large",
+    interfaces=2,
+    available=8,
+    used=7,
+    needed=7,
+    reason="deficit",
+    trouble="subnet-0123456789abcdef0 has no free address left, and no other subnet matches",
+    standing=Standing(doing=Doing.WAITING, until=NOW + 34),
+)
+FULL = FleetNode(node=NodeName("full"), instance="i-2", needed=3, reason="at-capacity")
+WELL = FleetNode(node=NodeName("well"), instance="i-3", available=8, ready=True, reason="at-size")
+IDLE_WORK = WorkLook(pending_count=0, claimed_count=0, waiting_count=0, overdue_count=0, oldest_overdue_seconds=0.0)
+
+
+def look(**changes: Any) -> Look:
+    values: dict[str, Any] = {
+        "now": NOW,
+        "epoch": "e",
+        "pause": None,
+        "work": dict.fromkeys(WorkKind, IDLE_WORK),
+        "queues": {"ec2": 3, "apiserver": 0, "resync": 0},
+        "budgets": {
+            ACTION: BudgetLook(size=100, refill_per_second=5, tokens=12.7, share=0.5, throttled_at=NOW - 3),
+            "Other": BudgetLook(size=0, refill_per_second=0, tokens=0, share=1, throttled_at=None),
+        },
+        "breakers": {},
+        "subnets": (
+            SubnetLook(id=SubnetId("roomy"), availability_zone="a", free=500, reserved=20, benched_until=None),
+            SubnetLook(id=SubnetId("tight"), availability_zone="b", free=5, reserved=3, benched_until=NOW + 60),
+        ),
+        "infrastructure_at": NOW - 12,
+    }
+    return Look(**(values | changes))
+
+
+def fleet(**changes: Any) -> Fleet:
+    values: dict[str, Any] = {
+        "look": look(),
+        "nodes": (WAITS, FULL, WELL),
+        "total_count": 3,
+        "ready_count": 1,
+        "in_deficit_count": 1,
+        "at_capacity_count": 1,
+        "waiting_count": 1,
+        "reasons": {"at-capacity": 1, "deficit": 1},
+        "oldest_read_at": NOW - 130,
+        "unread_count": 0,
+    }
+    return Fleet(**(values | changes))
+
+
+def piped(capsys: pytest.CaptureFixture[str], page: list[str | Table]) -> str:
+    print_page(*page)
+    return capsys.readouterr().out
+
+
+def test_the_fleet_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = piped(capsys, fleet_page(fleet(), everything=False)).splitlines()
+    assert lines[0] == "3 nodes: 1 at size, 1 in deficit; 1 at capacity, 1 waiting."
+    assert lines[1] == "Facts: subnets read 12 s ago, every instance within 2 min."
+    rows = {line.split("\t")[0]: line.split("\t")[1:] for line in lines if "\t" in line}
+    assert rows[WAITS.node] == ["8", "7", "7", "waits 34 s", f"deficit: {WAITS.trouble}"]
+    assert rows["full"] == ["0", "0", "3", "idle", "at-capacity"]
+    assert "well" not in rows
+    assert rows[ACTION] == ["13", "100", "2.5", "3 s ago", ""]
+    assert rows["Other"][0] == "no limit"
+    assert rows["tight"] == ["b", "2", "5", "3", "60 s"]
+    assert "Work (messages that wait: ec2 3, apiserver 0, resync 0)" in lines
+    assert lines.index("Subnets") < [line.split("\t")[0] for line in lines].index("tight")
+
+
+def test_all_nodes_on_demand(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "\nwell\t" in piped(capsys, fleet_page(fleet(), everything=True))
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"pause": Pause(who="Ada", why="a move", since=NOW - 300)}, "PAUSED for 5 min by Ada: a move."),
+        ({"epoch": None}, "Redis is empty, and no watcher has noticed yet"),
+        ({"infrastructure_at": None}, "EC2 was not read yet"),
+        (
+            {"breakers": {ACTION: BreakerLook(until=NOW + 45, why="UnauthorizedOperation")}},
+            f"{ACTION} is stopped for everybody: UnauthorizedOperation. It is probed in 45 s.",
+        ),
+        ({"breakers": {ACTION: BreakerLook(until=NOW - 1, why="x")}}, "It is probed by the next caller."),
+    ],
+    ids=["paused", "emptied", "unread", "broken", "due"],
+)
+def test_what_concerns_everybody_comes_first(
+    capsys: pytest.CaptureFixture[str], changes: dict[str, Any], words: str
+) -> None:
+    shown = piped(capsys, fleet_page(fleet(look=look(**changes)), everything=False))
+    assert words in shown.partition("why not at size")[0]
+
+
+def test_no_nodes_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    none = fleet(nodes=(), total_count=0, ready_count=0, reasons={}, oldest_read_at=None)
+    assert "is a watcher running" in piped(capsys, fleet_page(none, everything=False)).splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("ready", "breakers", "trouble"),
+    [(3, {}, False), (2, {}, True), (3, {ACTION: BreakerLook(until=NOW, why="")}, True)],
+    ids=["well", "not-at-size", "broken"],
+)
+def test_trouble_is_a_pool_or_a_stopped_action(ready: int, breakers: dict[str, BreakerLook], *, trouble: bool) -> None:
+    assert fleet(ready_count=ready, look=look(breakers=breakers)).trouble is trouble
+
+
+# -- one node ----------------------------------------------------------------------------------
+ONE = NodeStatus(
+    now=NOW,
+    view=NodeView(
+        node=NodeName("n"),
+        instance="i-1",
+        instance_type="m5.large",
+        available=8,
+        published=6,
+        used=2,
+        needed=4,
+        reason="deficit",
+        explanation=("n holds 8.", "4 more are needed."),
+        trouble="EC2 said no",
+        last_action="assigned 2",
+    ),
+    work={WorkKind.MAINTAIN: Standing(doing=Doing.WAITING, until=NOW + 34)},
+    interfaces=(
+        InterfaceView(
+            id="eni-1",
+            device_index=0,
+            subnet="subnet-1",
+            primary_address="10.0.0.1",
+            status="attached",
+            used=1,
+            addresses=("10.0.0.2", "10.0.0.3"),
+        ),
+    ),
+    facts_at=NOW - 50,
+    facts_doubt="a mutation is under way",
+    failures=3,
+    journal='{"step":"created"}',
+    history=(Event(id="1000000000-0", what="Unlock", fields={"node": "n", "kinds": "maintain"}),),
+)
+
+
+def test_one_node_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
+    assert piped(capsys, node_page(ONE)).splitlines() == [
+        "n (i-1, m5.large): deficit.",
+        "n holds 8.",
+        "4 more are needed.",
+        "Addresses: 8 on its interfaces, 6 in its object, 2 used, 4 needed.",
+        "maintain: waits for 34 s; `eni-tasks maintain` ends the wait.",
+        "Trouble: EC2 said no (3 failed runs in a row).",
+        "Last action: assigned 2.",
+        "Facts: read 50 s ago.",
+        "They count as unknown: a mutation is under way.",
+        'An interface is in the making: {"step":"created"}',
+        "Interfaces",
+        "interface\tdevice\tsubnet\tstatus\tprimary\taddresses\tused\tlist",
+        "eni-1\t0\tsubnet-1\tattached\t10.0.0.1\t2\t1\t10.0.0.2 10.0.0.3",
+        "Last events",
+        "when\twhat\tnode\tdetails",
+        "1970-01-12T13:46:40Z\tUnlock\tn\tkinds=maintain",
+    ]
+
+
+# -- forms -------------------------------------------------------------------------------------
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("columns", [200, 80, 40])
+@pytest.mark.parametrize(
+    "page", [lambda: fleet_page(fleet(), everything=True), lambda: node_page(ONE)], ids=["fleet", "node"]
+)
+def test_nothing_is_cut_on_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, page: Callable[[], list[str | Table]], columns: int
+) -> None:
+    screen = Terminal()
+    monkeypatch.setattr(output.sys, "stdout", screen)
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setenv("TERM", "xterm")
+    parts = page()
+    print_page(*parts)
+    shown = re.sub(r"\x1b\[[0-9;]*m", "", screen.getvalue())
+    assert "…" not in shown
+    assert all(len(line.rstrip()) <= columns for line in shown.splitlines())
+    # Folded and wrapped text is whole again without its blanks.
+    run = re.sub(r"\s", "", shown)
+    for part in parts:
+        cells = [part] if isinstance(part, str) else [str(cell) for row in part.rows for cell in row]
+        assert all(cell.replace(" ", "") in run for cell in cells)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(-1, "0 s"), (0.4, "0 s"), (119, "119 s"), (120, "2 min"), (7199, "120 min"), (7200, "2 h"), (200_000, "2 d")],
+)
+def test_lengths_of_time(seconds: float, words: str) -> None:
+    assert ago(seconds) == words
+
+
+@pytest.mark.parametrize(
+    ("doing", "words"),
+    [(Doing.WAITING, "waits 5 s"), (Doing.RUNNING, "running"), (Doing.QUEUED, "queued"), (Doing.OVERDUE, "overdue")],
+)
+def test_work_in_a_word(doing: Doing, words: str) -> None:
+    assert in_words(Standing(doing=doing, until=NOW + 5), NOW) == words
