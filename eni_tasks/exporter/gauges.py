@@ -41,8 +41,9 @@ def of_state(look: Look) -> Iterator[Sample]:
         yield Sample("work_overdue", (kind,), work.overdue_count)
         yield Sample("work_oldest_overdue_seconds", (kind,), work.oldest_overdue_seconds)
     for action, budget in look.budgets.items():
-        yield Sample("ec2_budget_tokens", (action,), budget.tokens)
-        yield Sample("ec2_budget_size", (action,), budget.size)
+        if budget.size:
+            yield Sample("ec2_budget_tokens", (action,), budget.tokens)
+            yield Sample("ec2_budget_size", (action,), budget.size)
         yield Sample("ec2_budget_share", (action,), budget.share)
         yield Sample("ec2_breaker_open", (action,), action in look.breakers)
         if budget.throttled_at is not None:

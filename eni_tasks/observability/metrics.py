@@ -138,8 +138,15 @@ EC2 = (
         ("operation",),
         _CALL_SECONDS,
     ),
-    Metric("ec2_budget_tokens", Kind.GAUGE, "Calls that may be made at once, for all workers together", ("operation",)),
-    Metric("ec2_budget_size", Kind.GAUGE, "What the bucket holds when it is full; 0: no budget", ("operation",)),
+    Metric(
+        "ec2_budget_tokens",
+        Kind.GAUGE,
+        "Calls that may be made at once, for all workers together; absent without a budget",
+        ("operation",),
+    ),
+    Metric(
+        "ec2_budget_size", Kind.GAUGE, "What the bucket holds when it is full; absent without a budget", ("operation",)
+    ),
     Metric(
         "ec2_budget_share",
         Kind.GAUGE,
