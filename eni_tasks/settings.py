@@ -164,12 +164,12 @@ class Settings(BaseSettings):
         del settings_cls, dotenv_settings, file_secret_settings
         return init_settings, env_settings
 
-    def masked(self) -> dict[str, object]:
-        """All settings by the name of their variable, the URL's password masked."""
-        shown: dict[str, object] = {}
-        for name, value in self:
-            shown[PREFIX + name.upper()] = _masked_url(value.get_secret_value()) if name == "redis_url" else value
-        return shown
+    def masked(self) -> dict[str, str]:
+        """All settings by the name of their variable, as one would write them there, the URL's password masked."""
+        return {
+            PREFIX + name.upper(): _masked_url(as_text(value)) if name == "redis_url" else as_text(value)
+            for name, value in self
+        }
 
     def policy(self) -> Policy:
         """The part that the planner sees, ownership tags included (they tell our leftovers from others')."""
@@ -181,6 +181,20 @@ class Settings(BaseSettings):
             subnet_ids_filter=self.subnet_ids,
             subnet_tags_filter=self.subnet_tags,
         )
+
+
+def as_text(value: object) -> str:
+    """A setting in the form in which its variable has it."""
+    if isinstance(value, SecretStr):
+        return value.get_secret_value()
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, dict):
+        pairs = ((key, ":".join(map(as_text, v)) if isinstance(v, tuple) else v) for key, v in value.items())
+        return ",".join(f"{key}={text}" for key, text in pairs)
+    if isinstance(value, tuple):
+        return ",".join(value)
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _masked_url(url: str) -> str:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pydantic import SecretStr
-
-from eni_tasks.settings import PREFIX, Settings
+from eni_tasks.settings import PREFIX, Settings, as_text
 
 PAGE = Path(__file__).parents[1] / "docs" / "settings.md"
 HEAD = "| variable | default | what it means |\n| --- | --- | --- |\n"
@@ -20,18 +18,6 @@ def table() -> str:
         default = as_text(field.default)
         rows.append(f"| `{PREFIX}{name.upper()}` | {f'`{default}`' if default else '(none)'} | {field.description} |\n")
     return HEAD + "".join(rows)
-
-
-def as_text(value: object) -> str:
-    """A default in the form in which it would be given."""
-    if isinstance(value, SecretStr):
-        return value.get_secret_value()
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, dict):
-        pairs = ((key, ":".join(map(str, v)) if isinstance(v, tuple) else v) for key, v in value.items())
-        return ",".join(f"{key}={text}" for key, text in pairs)
-    return ",".join(value) if isinstance(value, tuple) else str(value)
 
 
 def current(page: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Annotated
 
 import typer
@@ -9,7 +10,7 @@ import typer
 from eni_tasks.cli import flower, nodes, processes, repairs
 from eni_tasks.cli.events import events
 from eni_tasks.cli.exporter import exporter
-from eni_tasks.cli.output import JsonFlag, fail, print_json, print_table, told
+from eni_tasks.cli.output import JsonFlag, fail, print_json, told
 from eni_tasks.cli.sandbox import sandbox
 from eni_tasks.cli.status import status
 from eni_tasks.settings import load
@@ -58,10 +59,10 @@ def worker(
 
 @main.command()
 def settings(*, json: JsonFlag = False) -> None:
-    """Print the effective settings, secrets masked."""
+    """Print the effective settings as they would stand in the environment, secrets masked."""
     with told():
         shown = load().masked()
         if json:
             print_json(shown)
         else:
-            print_table(("setting", "value"), list(shown.items()))
+            typer.echo("\n".join(f"{name}={shlex.quote(value) if value else ''}" for name, value in shown.items()))

@@ -219,6 +219,24 @@ def test_a_wrong_url_is_not_repeated_in_the_complaint(loaded):
     assert "secret" not in "".join(problems(loaded, REDIS_URL="http://me:secret@h"))
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "shown"),
+    [
+        ("RESYNC_SECONDS", "90", "90"),
+        ("SETTLE_SECONDS", "0.5", "0.5"),
+        ("SUBNET_IDS", "subnet-1, subnet-2", "subnet-1,subnet-2"),
+        ("ENI_TAGS", "a=b, c=", "a=b,c="),
+        ("BUDGETS", ",".join(f"{action}=7:0.5" for action in AWS_BUDGETS), None),
+        ("LOG_LEVEL", "debug", "debug"),
+    ],
+)
+def test_what_is_shown_can_be_given(loaded, name, value, shown):
+    settings = loaded(**{name: value})
+    text = settings.masked()[PREFIX + name]
+    assert text == (value if shown is None else shown)
+    assert loaded(**{name: text}) == settings
+
+
 def test_masked_shows_every_setting_by_its_variable():
     assert set(Settings().masked()) == {PREFIX + name.upper() for name in Settings.model_fields}
 

@@ -124,3 +124,17 @@ def test_a_plan_that_is_blocked_is_trouble(system: System, cli: Commands) -> Non
     system.add_node(eni={"subnet-ids": ["subnet-0"], "first-interface-index": 1})
     system.settle()
     assert "Next: nothing (subnet-selector-matches-nothing)." in cli("plan", NODE, code=1)
+
+
+# -- settings ----------------------------------------------------------------------------------
+def test_settings_are_shown_as_they_would_be_given(
+    system: System, cli: Commands, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ENI_TASKS_ENI_TAGS", "team=net work, a=b")
+    monkeypatch.setenv("ENI_TASKS_REDIS_URL", "redis://me:hidden@127.0.0.1:1/0")
+    lines = cli("settings").splitlines()
+    assert f"ENI_TASKS_CLUSTER={system.cluster}" in lines
+    assert "ENI_TASKS_ENI_TAGS='team=net work,a=b'" in lines
+    assert "ENI_TASKS_REDIS_URL='redis://me:****@127.0.0.1:1/0'" in lines
+    assert "ENI_TASKS_SUBNET_IDS=" in lines
+    assert cli.json("settings")["ENI_TASKS_ENI_TAGS"] == "team=net work,a=b"
