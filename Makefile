@@ -12,10 +12,10 @@ PYTEST := $(BIN)/pytest -n auto --maxprocesses 4
 
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
-.PHONY: help sandbox check test format bench chaos docs lock clean
+.PHONY: help sandbox check test format bench chaos docs screenshots lock clean
 
 help:  ## Show what there is
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 sandbox: .venv/.runtime  ## Run the whole system here, with a live table (ARGS="--nodes 50", "--until-ready", "--help")
 	@$(BIN)/eni-tasks sandbox $(ARGS)
@@ -42,6 +42,9 @@ chaos: .venv/.dev  ## Trouble a fleet, and see it recover (ARGS="--seed 7 --seco
 
 docs: .venv/.dev  ## Write the parts of docs/ that are made from the code
 	@$(BIN)/python tools/settings_page.py
+
+screenshots: .venv/.dev  ## Take the pictures of docs/images with an installed Chromium
+	SCREENSHOTS=docs/images $(BIN)/pytest tests/e2e/test_flower_browser.py
 
 # Pins that still fit stay; ARGS=--upgrade takes the newest.
 lock: .venv/.python  ## Write both lock files from pyproject.toml (ARGS=--upgrade)

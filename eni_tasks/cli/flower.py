@@ -22,8 +22,8 @@ from eni_tasks.tasks.registry import QUEUES
 
 # A worker that went is shown for this long: longer than a restart takes.
 PURGE_SECONDS = 60
-# What is looked for first at the left; the last one opens the task.
-COLUMNS = "name,args,state,result,received,runtime,worker,uuid"
+# What is looked for first at the left; the uuid opens the task's page.
+COLUMNS = "name,args,state,uuid,result,received,runtime,worker"
 
 
 def flower(  # noqa: PLR0913 - the options of the command

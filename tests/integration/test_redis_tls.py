@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import shutil
 import subprocess
 import sys
 import time
@@ -14,10 +12,10 @@ from urllib.parse import urlsplit
 
 import pytest
 import redis
+import redis_servers
 from certificates import write_certificates
 from flower_under_test import AUTH, flower
 from processes_under_test import ROOT, clean, running
-from redis_servers import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,11 +33,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def url(folder: Path) -> Iterator[str]:
     """A Redis that speaks TLS alone and wants a password."""
-    program = shutil.which("redis-server")
+    program = redis_servers.program("redis")
     if program is None:
-        (pytest.fail if os.environ.get("CI") else pytest.skip)("needs redis-server: the wheel's server has no TLS")
+        pytest.skip("redis-server is not installed; Valkey's wheel has no TLS")
     write_certificates(folder, "redis")
-    port = free_port()
+    port = redis_servers.free_port()
     command = [program, "--port", "0", "--tls-port", str(port), "--bind", "127.0.0.1", "--requirepass", PASSWORD]
     command += ["--tls-cert-file", "server.crt", "--tls-key-file", "server.key", "--tls-ca-cert-file", "ca.crt"]
     command += ["--tls-auth-clients", "no", "--save", "", "--appendonly", "no"]
