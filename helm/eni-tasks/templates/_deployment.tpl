@@ -109,6 +109,7 @@ spec:
           ports:
             - name: http
               containerPort: {{ .port }}
+              protocol: TCP
           {{- include "eni-tasks.httpProbes" . | nindent 10 }}
           {{- end }}
           resources:

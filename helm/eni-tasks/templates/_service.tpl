@@ -13,4 +13,5 @@ spec:
     - name: http
       port: {{ .port }}
       targetPort: http
+      protocol: TCP
 {{- end -}}

@@ -1,0 +1,142 @@
+"""The chart on a real API server: what it takes, what an upgrade keeps, and what the rights given are enough for."""
+
+from __future__ import annotations
+
+import base64
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from chart import NAMESPACE, RELEASE, VALUE_SETS, Object, Values, objects, with_cluster
+from contract.kube_servers import NODES, KubeTarget
+
+from eni_tasks.adapters.kube.client import KubeClient
+from eni_tasks.adapters.kube.feed import KubeNodeFeed
+from eni_tasks.adapters.kube.nodes import KubeNodes
+from eni_tasks.errors import ClusterRefused
+from eni_tasks.model.network import NodeName
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Helm = Callable[[str, Values], None]
+
+pytestmark = pytest.mark.timeout(180)
+
+NO_CHANGE = [{"op": "test", "path": "/kind", "value": "CiliumNode"}]
+
+
+def path_of(api: KubeTarget, manifest: Object) -> str:
+    """Where objects of this kind are; nothing if the server doesn't know the kind (it may be old, or lack CRDs)."""
+    version = manifest["apiVersion"]
+    root = f"/api/{version}" if version == "v1" else f"/apis/{version}"
+    code, found = api.call("GET", root)
+    for resource in found["resources"] if code == 200 else []:
+        if resource["kind"] == manifest["kind"] and "/" not in resource["name"]:
+            namespace = f"namespaces/{NAMESPACE}/" if resource["namespaced"] else ""
+            return f"{root}/{namespace}{resource['name']}"
+    return ""
+
+
+def test_the_api_server_takes_each_object(api: KubeTarget) -> None:
+    """It validates and defaults each, and stores nothing."""
+    taken = set()
+    for name, values in VALUE_SETS.items():
+        for manifest in objects(values):
+            if path := path_of(api, manifest):
+                code, answer = api.call("POST", f"{path}?dryRun=All&fieldValidation=Strict", manifest)
+                assert code == 201, f"{name}: {manifest['kind']} {manifest['metadata']['name']}: {answer}"
+                taken.add(manifest["kind"])
+    assert taken >= {"ClusterRole", "Deployment", "NetworkPolicy", "Secret", "Service", "StatefulSet"}
+
+
+def test_an_upgrade_keeps_the_password_and_nothing_stays_behind(api: KubeTarget, helm: Helm) -> None:
+    def read(kind: str, name: str) -> Any:
+        code, found = api.call("GET", f"/api/v1/namespaces/{NAMESPACE}/{kind}/{RELEASE}-{name}")
+        assert code == 200, found
+        return found["data"]
+
+    # An old server knows no policy/v1.
+    values = with_cluster({"podDisruptionBudgets": {"enabled": False}})
+    helm("install", values)
+    first = read("secrets", "redis")
+    assert len(base64.b64decode(first["password"])) == 32
+    helm("upgrade", {**values, "settings": {"cluster": "demo", "resync_seconds": 30}})
+    assert read("secrets", "redis") == first
+    assert read("configmaps", "settings") == {"ENI_TASKS_CLUSTER": "demo", "ENI_TASKS_RESYNC_SECONDS": "30"}
+    helm("uninstall", {})
+    for manifest in objects(values):
+        assert api.call("GET", f"{path_of(api, manifest)}/{manifest['metadata']['name']}")[0] == 404
+
+
+class Rights:
+    """Every call that our processes make, with the chart's own service account and role."""
+
+    def __init__(self, api: KubeTarget, folder: Path) -> None:
+        self._api = api
+        # Another name than that of an installed release.
+        found = [
+            o
+            for o in objects({"fullnameOverride": "rights"})
+            if o["kind"] in ("ServiceAccount", "ClusterRole", "ClusterRoleBinding")
+        ]
+        for manifest in found:
+            code, answer = api.call("POST", path_of(api, manifest), manifest)
+            assert code == 201, answer
+        self.role = next(o for o in found if o["kind"] == "ClusterRole")
+        path = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/rights/token"
+        request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+        code, answer = api.call("POST", path, request)
+        assert code == 201, answer
+        token = answer["status"]["token"]
+        self._client = KubeClient(10, 4, kubeconfig=str(api.kubeconfig(folder / "account", token=token)))
+
+    def change(self, rules: list[dict[str, Any]]) -> None:
+        """Gives the role these rules."""
+        path = f"{path_of(self._api, self.role)}/{self.role['metadata']['name']}"
+        given = [rule for rule in rules if rule["verbs"]]
+        code, answer = self._api.call("PUT", path, {**self.role, "rules": given})
+        assert code == 200, answer
+
+    def refused(self) -> set[str]:
+        """Makes all calls; returns those that the server refuses."""
+        nodes, feed = KubeNodes(self._client), KubeNodeFeed(self._client, 5)
+        name = NodeName("node")
+        calls = {
+            "list ciliumnodes": lambda: list(feed.pages()),
+            "watch ciliumnodes": lambda: list(feed.changes("0", 1)),
+            "get ciliumnodes": lambda: nodes.get(name),
+            "patch ciliumnodes": lambda: nodes.patch_spec(name, NO_CHANGE),
+            "patch ciliumnodes/status": lambda: nodes.patch_status(name, NO_CHANGE),
+        }
+        refusals = set()
+        for what, call in calls.items():
+            try:
+                call()
+            except ClusterRefused:
+                refusals.add(what)
+        return refusals
+
+
+def test_the_role_is_enough_and_each_of_its_verbs_is_needed(api: KubeTarget, tmp_path: Path) -> None:
+    body = {"apiVersion": "cilium.io/v2", "kind": "CiliumNode", "metadata": {"name": "node"}, "spec": {}}
+    assert api.call("POST", NODES, body)[0] == 201
+    rights = Rights(api, tmp_path)
+    until(rights.refused, set())
+    rules = rights.role["rules"]
+    for place, rule in enumerate(rules):
+        for verb in rule["verbs"]:
+            less = [dict(each) for each in rules]
+            less[place]["verbs"] = [other for other in rule["verbs"] if other != verb]
+            rights.change(less)
+            (resource,) = rule["resources"]
+            until(rights.refused, {f"{verb} {resource}"})
+
+
+def until(look: Callable[[], set[str]], wanted: set[str]) -> None:
+    """Looks until it is so: the server takes a moment to see a changed role."""
+    deadline = time.monotonic() + 20
+    while (found := look()) != wanted:
+        assert time.monotonic() < deadline, f"{found}, not {wanted}"
+        time.sleep(0.05)
