@@ -28,6 +28,15 @@ class Ec2(Protocol):
         """Read interfaces by id; one that does not exist is missing from the answer."""
         ...
 
+    def unattached_interfaces(self, tags: Mapping[str, str], vpc_ids: Collection[VpcId]) -> tuple[Interface, ...]:
+        """List the interfaces in status "available" that carry all `tags` and are in one of the VPCs, all pages.
+
+        Returns:
+            What EC2's filters let through; nothing, and no call, without tags or VPCs. An item that
+            cannot be understood is left out.
+        """
+        ...
+
     def tagged_instances(self, tags: Mapping[str, str]) -> frozenset[InstanceId]:
         """Name the instances that carry all `tags`, whatever their state."""
         ...

@@ -64,6 +64,17 @@ class Ec2Reads:
                 found[interface.id] = interface
         return found
 
+    def unattached_interfaces(self, tags: Mapping[str, str], vpc_ids: Collection[VpcId]) -> tuple[Interface, ...]:
+        """List unattached interfaces by tags and VPCs; see the port."""
+        if not tags:
+            return ()
+        tagged = [_filter(f"tag:{key}", [value]) for key, value in tags.items()]
+        items: list[Item] = []
+        for batch in _batches(_plain(vpc_ids), FILTER_VALUES):
+            filters = [_filter("status", ["available"]), _filter("vpc-id", batch), *tagged]
+            items += self._listing("DescribeNetworkInterfaces", "NetworkInterfaces", MaxResults=PAGE, Filters=filters)
+        return tuple(filter(None, self._understood(items, interface_from_item)))
+
     def tagged_instances(self, tags: Mapping[str, str]) -> frozenset[InstanceId]:
         """Name the instances that carry all `tags`; none for no tags. See the port."""
         if not tags:

@@ -64,6 +64,32 @@ def test_an_interface_from_creation_to_deletion(cloud: Cloud, monkeypatch: pytes
     assert ec2.interfaces_by_id([made.id]) == {}
 
 
+def test_unattached_interfaces_are_listed_by_tags_and_vpc(cloud: Cloud, monkeypatch: pytest.MonkeyPatch) -> None:
+    ec2 = Adapter(monkeypatch, cloud.client.meta.endpoint_url).on()
+
+    def made(token: str, tags: dict[str, str]) -> Any:
+        return ec2.create_interface(
+            subnet_id=SubnetId(cloud.subnet_id),
+            secondary_count=1,
+            security_groups=[cloud.group_id],
+            description="left behind",
+            tags=tags,
+            client_token=token,
+        ).id
+
+    left, attached = made("left", TAGS | {"more": "tags"}), made("attached", TAGS)
+    others = [made("half", {"owner": "us"}), made("theirs", TAGS | {"io.cilium/cluster-name": "c2"}), made("bare", {})]
+    attachment = ec2.attach_interface(attached, InstanceId(cloud.instance_id), 2)
+    here, elsewhere = VpcId(cloud.vpc_id), VpcId("vpc-00000000000000000")
+    (found,) = ec2.unattached_interfaces(TAGS, [here, elsewhere])
+    assert (found.id, found.vpc_id, found.status, found.attachment_id) == (left, here, "available", "")
+    assert found.tags == TAGS | {"more": "tags"}
+    assert ec2.unattached_interfaces(TAGS, [elsewhere]) == ()
+    ec2.detach_interface(attachment)
+    for name in (left, attached, *others):
+        ec2.delete_interface(name)
+
+
 def test_the_network_is_read(cloud: Cloud, monkeypatch: pytest.MonkeyPatch) -> None:
     adapter = Adapter(monkeypatch, cloud.client.meta.endpoint_url)
     read = adapter.on().infrastructure([VpcId(cloud.vpc_id), VpcId("vpc-00000000000000000")])

@@ -101,11 +101,47 @@ def test_an_id_that_a_filter_takes_for_many_is_never_sent(ec2: StubbedEc2) -> No
     assert ec2.adapter.interfaces_of([InstanceId(each) for each in ("", "i-1", "i-*", "i-?", "i-\\")]) == {"i-1": ()}
 
 
+def unattached(number: int, **more: Any) -> dict[str, Any]:
+    item = {key: value for key, value in described(f"eni-{number}").items() if key != "Attachment"}
+    return item | {"Status": "available", "TagSet": [{"Key": "ours", "Value": "yes"}]} | more
+
+
+def test_b05_unattached_interfaces_are_asked_for_by_their_own_tags_and_vpcs_all_pages(ec2: StubbedEc2) -> None:
+    filters = [
+        names("status", "available"),
+        names("vpc-id", "vpc-1", "vpc-2"),
+        names("tag:ours", "yes"),
+        names("tag:of", "c1"),
+    ]
+    pages, sent = (24, 25, 11), 0
+    for number, size in enumerate(pages):
+        items = [unattached(each) for each in range(sent, sent + size)]
+        token = {"NextToken": str(number)} if number else {}
+        following = {"NextToken": str(number + 1)} if size != pages[-1] else {}
+        request = {"Filters": filters, **PAGE, **token}
+        ec2.expect("describe_network_interfaces", request, {"NetworkInterfaces": items, **following})
+        sent += size
+    found = ec2.adapter.unattached_interfaces({"ours": "yes", "of": "c1"}, [VpcId("vpc-1"), VpcId("vpc-2")])
+    assert [each.id for each in found] == [f"eni-{number}" for number in range(60)]
+    assert (found[0].status, found[0].attachment_id, found[0].tags) == ("available", "", {"ours": "yes"})
+    ec2.done()
+
+
+def test_an_unattached_interface_that_cannot_be_understood_is_left_alone(ec2: StubbedEc2) -> None:
+    request = {"Filters": [names("status", "available"), names("vpc-id", "vpc-1"), names("tag:ours", "yes")], **PAGE}
+    odd = [unattached(2, NetworkInterfaceId=""), unattached(3, PrivateIpAddress="")]
+    ec2.expect("describe_network_interfaces", request, {"NetworkInterfaces": [unattached(1), *odd]})
+    assert [each.id for each in ec2.adapter.unattached_interfaces({"ours": "yes"}, [VpcId("vpc-1")])] == ["eni-1"]
+    assert len(ec2.warned) == 1
+
+
 def test_nothing_asked_is_nothing_sent(ec2: StubbedEc2) -> None:
     assert ec2.adapter.interfaces_of([]) == {}
     assert ec2.adapter.interfaces_of([InstanceId("")]) == {}
     assert ec2.adapter.interfaces_by_id([]) == {}
     assert ec2.adapter.tagged_instances({}) == frozenset()
+    assert ec2.adapter.unattached_interfaces({}, [VpcId("vpc-1")]) == ()
+    assert ec2.adapter.unattached_interfaces({"ours": "yes"}, []) == ()
     assert ec2.adapter.infrastructure([]).subnets == {}
     assert ec2.adapter.limits([]) == {}
     assert ec2.observed == []
