@@ -16,6 +16,7 @@ from urllib.parse import parse_qsl, urlsplit, urlunsplit
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
+from eni_tasks.domain.tags import ownership
 from eni_tasks.errors import InvalidInput
 from eni_tasks.model.node import Policy
 
@@ -65,7 +66,8 @@ class Settings(BaseSettings):
     cluster: str = Field(
         default="default",
         pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$",
-        description="Name of the cluster: in every Redis key and in the ownership tag of every interface",
+        description="Name of the cluster: in every Redis key and in the ownership tag of every interface; "
+        "under `default` nothing that was left behind is deleted",
     )
     redis_url: SecretStr = Field(
         default=SecretStr("redis://127.0.0.1:6379/0"),
@@ -93,6 +95,12 @@ class Settings(BaseSettings):
         "what isn't named keeps AWS's documented size; size 0 means no budget",
     )
     eni_tags: Tags = Field(default={}, description="Tags for new interfaces, besides the ownership tags")
+    orphan_interval_seconds: Seconds = Field(
+        default=300, description="How often interfaces of this cluster that were left behind are looked for"
+    )
+    orphan_grace_seconds: Annotated[float, Field(ge=60, le=3_600)] = Field(
+        default=300, description="An interface must have been seen unattached for this long before it is deleted"
+    )
     subnet_ids: Names = Field(default=(), description="Only these subnets may get new interfaces or addresses")
     subnet_tags: Tags = Field(
         default={}, description="Only subnets with all these tags may get new interfaces or addresses"
@@ -173,11 +181,10 @@ class Settings(BaseSettings):
 
     def policy(self) -> Policy:
         """The part that the planner sees, ownership tags included (they tell our leftovers from others')."""
-        ours = {"io.cilium/cilium-managed": "true", "io.cilium/cluster-name": self.cluster}
         return Policy(
             cluster=self.cluster,
             pre_allocate_default=self.pre_allocate,
-            interface_tags={**self.eni_tags, **ours},
+            interface_tags={**self.eni_tags, **ownership(self.cluster)},
             subnet_ids_filter=self.subnet_ids,
             subnet_tags_filter=self.subnet_tags,
         )
