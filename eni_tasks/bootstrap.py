@@ -16,11 +16,13 @@ from eni_tasks.adapters.state.connection import Scripts, connect
 from eni_tasks.adapters.state.keys import Keys
 from eni_tasks.adapters.state.lookout import RedisLookout
 from eni_tasks.adapters.state.meters import RedisMeters
+from eni_tasks.adapters.state.orphans import RedisOrphans
 from eni_tasks.adapters.state.repair import RedisRepairs
 from eni_tasks.adapters.state.runs import RedisRuns
 from eni_tasks.adapters.state.standing import RedisStandings
 from eni_tasks.adapters.state.store import RedisStore
 from eni_tasks.adapters.state.work import RedisWork
+from eni_tasks.domain.orphans import Rule
 from eni_tasks.observability.logs import logger
 from eni_tasks.observability.meter import Meter
 from eni_tasks.ports.messages import Messages
@@ -33,6 +35,7 @@ from eni_tasks.services.keeper import Keeper
 from eni_tasks.services.maintain import Maintain
 from eni_tasks.services.metering import Metering
 from eni_tasks.services.mutating import Mutator
+from eni_tasks.services.orphans import Orphans
 from eni_tasks.services.overview import Overview
 from eni_tasks.services.publish import Publish
 from eni_tasks.services.reactions import Reactions
@@ -48,6 +51,7 @@ if TYPE_CHECKING:
     from eni_tasks.adapters.kube.client import KubeClient
     from eni_tasks.adapters.kube.feed import KubeNodeFeed
 
+ORPHANS_PER_PASS = 25  # as Cilium: what a wrong rule could do in one go is bounded
 CONNECTIONS = 64  # to Redis, EC2 and the API server each: more than any worker has threads
 
 
@@ -82,7 +86,8 @@ class Services:
         self.repairs = RedisRepairs(client, scripts, keys)
         self.standings = RedisStandings(client, keys)
         self.runs = RedisRuns(scripts, self.work, self.store)
-        self.dispatch = Dispatch(self.work, self.runs, messages, self.meter)
+        self.orphan_memory = RedisOrphans(client, scripts, keys)
+        self.dispatch = Dispatch(self.work, self.runs, messages, self.orphan_memory, self.meter)
         self.keeper = Keeper(self.work, settings.lease_seconds)
 
     @cached_property
@@ -179,13 +184,41 @@ class Services:
         """Bringing what this process counts to the shared sums, while a block runs."""
         return Metering(self.meter, self.meters)
 
+    @cached_property
+    def orphans(self) -> Orphans:
+        """Deleting interfaces that were left behind."""
+        mutator = Mutator(self.budgets, timeout_seconds=self.settings.ec2_timeout_seconds)
+        rule = Rule(
+            cluster=self.settings.cluster,
+            grace_seconds=self.settings.orphan_grace_seconds,
+            removed_wait_seconds=mutator.busy_seconds,
+            most_count=ORPHANS_PER_PASS,
+        )
+        return Orphans(
+            self.store,
+            self.orphan_memory,
+            self.work,
+            self.dispatch,
+            self.keeper,
+            self.ec2,
+            mutator,
+            self.meter,
+            rule,
+        )
+
     def ticker(self, on_new_epoch: Callable[[], None]) -> Ticker:
         """What the watcher does once a second.
 
         Args:
             on_new_epoch: called when Redis turns out to have been emptied.
         """
-        return Ticker(self.store, self.dispatch, resync_seconds=self.settings.resync_seconds, on_new_epoch=on_new_epoch)
+        return Ticker(
+            self.store,
+            self.dispatch,
+            resync_seconds=self.settings.resync_seconds,
+            orphan_seconds=self.settings.orphan_interval_seconds,
+            on_new_epoch=on_new_epoch,
+        )
 
     def _observe(self, action: str, code: str, seconds: float) -> None:
         self.meter.observe("ec2_api_duration_seconds", {"operation": action, "response_code": code}, seconds)

@@ -17,7 +17,7 @@ from eni_tasks.sandbox.ec2.server import Ec2Server
 from eni_tasks.sandbox.ec2.worlds import build_default_world
 from eni_tasks.sandbox.kube.admin import write_kubeconfig
 from eni_tasks.sandbox.kube.server import KubeServer
-from eni_tasks.services.dispatch import INVENTORY
+from eni_tasks.services.dispatch import INVENTORY, ORPHANS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,6 +64,8 @@ class System(World):
                 reports.append(services.maintain.run(name))
             elif kind is WorkKind.PUBLISH:
                 reports.append(services.publish.run(name))
+            elif name == ORPHANS:
+                reports.append(services.orphans.run())
             else:
                 reports.append(services.refresh.inventory() if name == INVENTORY else services.refresh.instances())
             assert len(reports) < 2000, "it never comes to rest"

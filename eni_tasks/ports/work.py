@@ -17,7 +17,7 @@ from eni_tasks.model.plan import Urgency
 class WorkKind(StrEnum):
     """The kinds of work; each has its own generations, claims and queue.
 
-    MAINTAIN and PUBLISH are named by nodes; REFRESH is one flight each for "inventory" and "instances".
+    MAINTAIN and PUBLISH are named by nodes; REFRESH is one flight each for "inventory", "instances" and "orphans".
     """
 
     MAINTAIN = "maintain"

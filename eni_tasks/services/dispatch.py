@@ -5,29 +5,32 @@ A hint that cannot be sent is no loss: the mark stays, and `sweep` sends it agai
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from eni_tasks.errors import StateUnavailable
-from eni_tasks.model.network import NodeName
+from eni_tasks.model.network import InstanceId, NodeName
 from eni_tasks.model.node import Memory
 from eni_tasks.model.plan import Urgency
 from eni_tasks.observability.logs import logger
 from eni_tasks.observability.meter import Meter
 from eni_tasks.ports.messages import Messages
+from eni_tasks.ports.orphans import OrphanMemory
 from eni_tasks.ports.runs import Runs
 from eni_tasks.ports.work import Claim, Finished, Work, WorkKind
 
 INVENTORY = NodeName("inventory")
 INSTANCES = NodeName("instances")
+ORPHANS = NodeName("orphans")
 
 
 class Dispatch:
     """Marks in Redis, hints through the broker."""
 
-    def __init__(self, work: Work, runs: Runs, messages: Messages, meter: Meter) -> None:
+    def __init__(self, work: Work, runs: Runs, messages: Messages, orphans: OrphanMemory, meter: Meter) -> None:
         self._work = work
         self._runs = runs
         self._messages = messages
+        self._orphans = orphans
         self._meter = meter
 
     def mark(
@@ -59,6 +62,16 @@ class Dispatch:
     def refresh_instances(self) -> None:
         """Ask for a read of the instances that were noted with `Store.want_reads`."""
         self.mark(WorkKind.REFRESH, [(INSTANCES, Urgency.DEFICIT)])
+
+    def collect_orphans(self, removed: Collection[InstanceId] = ()) -> None:
+        """Ask for a look at interfaces that were left behind.
+
+        Args:
+            removed: instances whose node is gone: what was made for them has a shorter wait.
+        """
+        if removed:
+            self._orphans.note_removed(removed)
+        self.mark(WorkKind.REFRESH, [(ORPHANS, Urgency.CLEANUP)], ends_wait=True)
 
     def finish(self, claim: Claim, *, again_after_seconds: float | None = None) -> Finished:
         """Give a claim back, and send a message if more work came meanwhile."""

@@ -18,11 +18,18 @@ class Ticker:
     """One tick; the loop around it belongs to the watcher."""
 
     def __init__(
-        self, store: Store, dispatch: Dispatch, *, resync_seconds: float, on_new_epoch: Callable[[], None]
+        self,
+        store: Store,
+        dispatch: Dispatch,
+        *,
+        resync_seconds: float,
+        orphan_seconds: float,
+        on_new_epoch: Callable[[], None],
     ) -> None:
         self._store = store
         self._dispatch = dispatch
         self._resync_seconds = resync_seconds
+        self._orphan_seconds = orphan_seconds
         self._on_new_epoch = on_new_epoch
         self._epoch: str | None = None
 
@@ -43,3 +50,5 @@ class Ticker:
             self._dispatch.refresh_inventory()
         elif self._store.due_reads():
             self._dispatch.refresh_instances()
+        if self._store.take_slot("orphans", self._orphan_seconds):
+            self._dispatch.collect_orphans()

@@ -10,7 +10,7 @@ import kombu.exceptions
 from eni_tasks.errors import StateUnavailable
 from eni_tasks.model.network import NodeName
 from eni_tasks.ports.work import WorkKind
-from eni_tasks.services.dispatch import INVENTORY
+from eni_tasks.services.dispatch import INVENTORY, ORPHANS
 
 if TYPE_CHECKING:
     from celery import Celery
@@ -19,6 +19,7 @@ SENT_AT = "eni_sent_at"  # header: the sender's clock, for people; nothing decid
 
 MAINTAIN, PUBLISH = "eni.maintain_node", "eni.publish_node"
 REFRESH_INVENTORY, REFRESH_INSTANCES = "eni.refresh_inventory", "eni.refresh_instances"
+COLLECT_ORPHANS = "eni.collect_orphans"
 
 
 class CeleryMessages:
@@ -41,4 +42,6 @@ def _message(kind: WorkKind, name: NodeName) -> tuple[str, list[str], str]:
         return MAINTAIN, [name], "ec2"
     if kind is WorkKind.PUBLISH:
         return PUBLISH, [name], "apiserver"
+    if name == ORPHANS:
+        return COLLECT_ORPHANS, [], "ec2"
     return (REFRESH_INVENTORY if name == INVENTORY else REFRESH_INSTANCES), [], "resync"

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from eni_tasks.errors import InvalidInput
 from eni_tasks.tasks.base import EniTask, node_name
 from eni_tasks.tasks.manual import MANUAL
 from eni_tasks.tasks.manual import QUEUE as MANUAL_QUEUE
-from eni_tasks.tasks.messages import MAINTAIN, PUBLISH, REFRESH_INSTANCES, REFRESH_INVENTORY
+from eni_tasks.tasks.messages import COLLECT_ORPHANS, MAINTAIN, PUBLISH, REFRESH_INSTANCES, REFRESH_INVENTORY
 
 if TYPE_CHECKING:
     from eni_tasks.tasks.app import EniApp
@@ -22,6 +23,7 @@ TASK_QUEUES = {
     PUBLISH: {"queue": "apiserver"},
     REFRESH_INVENTORY: {"queue": "resync"},
     REFRESH_INSTANCES: {"queue": "resync"},
+    COLLECT_ORPHANS: {"queue": "ec2"},
     **{name: {"queue": MANUAL_QUEUE} for name in MANUAL},
 }
 
@@ -33,10 +35,11 @@ def register(app: EniApp) -> None:
         PUBLISH: publish_node,
         REFRESH_INVENTORY: refresh_inventory,
         REFRESH_INSTANCES: refresh_instances,
+        COLLECT_ORPHANS: collect_orphans,
         **MANUAL,
     }
     for name, body in bodies.items():
-        app.task(body, name=name, base=EniTask, bind=True, **TASK_QUEUES[name])
+        app.task(body, name=name, base=EniTask, bind=True)
 
 
 def maintain_node(self: EniTask, node: str) -> dict[str, Any]:
@@ -57,3 +60,10 @@ def refresh_inventory(self: EniTask) -> dict[str, Any]:
 def refresh_instances(self: EniTask) -> dict[str, Any]:
     """Read the instances that are new or in doubt."""
     return self.services.refresh.instances()
+
+
+def collect_orphans(self: EniTask, dry_run: bool = False) -> dict[str, Any]:  # noqa: FBT001, FBT002 - a wire format
+    """Delete interfaces of this cluster that were left behind; returns which, and why not the others."""
+    if not isinstance(dry_run, bool):
+        raise InvalidInput(f"dry_run={dry_run!r} is neither true nor false; nothing was done")
+    return self.services.orphans.run(dry_run=dry_run)

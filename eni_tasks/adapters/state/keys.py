@@ -52,6 +52,13 @@ class Keys:
         # ZSET. Subnet that said "full" → until.
         self.benched = f"{prefix}benched"
 
+        # ZSET. Interface that passes of the collector have seen unattached, in no journal → since when. Forgotten
+        # two hours after the last pass; after that, or when Redis was emptied, the waits begin anew.
+        self.orphans = f"{prefix}orphans"
+        # ZSET. Instance whose node was removed → when; kept for an hour. Without it what the node left behind
+        # only waits longer.
+        self.removed = f"{prefix}removed"
+
         # HASH. pause: Pause, JSON; there while mutations are paused.
         self.switches = f"{prefix}switches"
         # Prefix of Celery's own keys: deployments share a Redis without meeting.
