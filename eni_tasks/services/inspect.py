@@ -82,7 +82,7 @@ class Inspect:
             capacity=figures.capacity,
             remaining_interfaces=figures.remaining_interfaces,
             free_slots=figures.free_slots,
-            described_at=gathered.facts.described_at if gathered.facts else None,
+            described_at=(gathered.facts.described_at or None) if gathered.facts else None,
             ready=_ready(gathered, figures, decision),
             reason=decision.reason.value,
             explanation=decision.explanation,
