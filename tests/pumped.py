@@ -33,7 +33,7 @@ __all__ = ["LEASE_SECONDS", "Killed", "System", "running"]
 _TIMES = ("sent", "not_before", "lease", "described_at", "mutated_at", "doubted_at", "at", "halved_at", "throttled_at")
 _TIMES += ("until", "probe")
 # The same in seconds, within JSON.
-_JSON_TIMES = ("failed_at", "not_running_until", "begun_at")
+_JSON_TIMES = ("failed_at", "not_running_until", "full_at", "begun_at")
 
 
 class Killed(BaseException):

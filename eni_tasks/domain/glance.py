@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from eni_tasks.domain import watermark
+from eni_tasks.domain.addresses import pool
 from eni_tasks.model.plan import Figures
 
 if TYPE_CHECKING:
@@ -45,6 +46,16 @@ def figures_at_a_glance(node: Node, pre_allocate_default: int) -> Figures:
             max_above_watermark=node.max_above_watermark,
         ),
     )
+
+
+def shows_what_is_gone(node: Node, interfaces: Iterable[Interface]) -> bool:
+    """Say whether a node's object shows addresses in its pool that its interfaces don't have.
+
+    Args:
+        node: the node as its object reads.
+        interfaces: what the instance has.
+    """
+    return not node.pool.keys() <= pool(interfaces, node).keys()
 
 
 def misses_something(before: Iterable[Interface], now: Iterable[Interface]) -> bool:

@@ -55,6 +55,7 @@ class Memory(Value, frozen=True):
     failures: int = 0  # failed runs in a row, drives the back-off
     failed_at: float = 0.0  # Redis seconds of the last failed run
     learned_max_interfaces: int | None = None  # EC2 refused more than this many
+    full_at: float = 0.0  # Redis seconds of such a refusal that no read has followed yet
     not_running_until: float = 0.0  # Redis seconds; the instance was stopped
     reasons: tuple[str, ...] = ()  # of the last run, for people
     last_action: str = ""

@@ -71,7 +71,12 @@ class Creator:
             InvalidInput: the entry can't be read.
             LeaseLost, Postponed: as in `begin`.
         """
-        return self._go(claim, gathered, decode(entry), urgent=urgent, resumed=True)
+        saga = decode(entry)
+        if saga.step is SagaStep.INTENT and gathered.snapshot.node.instance_id != saga.request.instance_id:
+            # Asking whether it was made would make it: what there may be is left to the orphans' collector.
+            self._journal.strike_out(claim, Outcome(reservation=saga.reservation))
+            return Step(did=f"gave up an interface for {saga.request.instance_id}: the instance was replaced")
+        return self._go(claim, gathered, saga, urgent=urgent, resumed=True)
 
     def _go(self, claim: Claim, gathered: Gathered, saga: Saga, *, urgent: bool, resumed: bool) -> Step:
         """Take the steps that are left, one after the other."""
@@ -121,15 +126,12 @@ class Creator:
                 return Step(stop=True, failed=True, trouble=str(error))
             dropped = Outcome(journal=b"", reservation=saga.reservation)
             return self._reactions.to(error, claim, gathered.snapshot, request.subnet_id, dropped)
-        mine = gathered.snapshot.node.instance_id == request.instance_id
-        step = SagaStep.CREATED if mine else SagaStep.UNDO
         taken = len(interface.addresses) + 1
         made = msgspec.structs.replace(
             saga,
-            step=step,
+            step=SagaStep.CREATED,
             interface=interface,
             reservation=msgspec.structs.replace(saga.reservation, count=taken),
-            why="" if mine else "the instance was replaced",
         )
         self._journal.write(claim, made, Outcome(reservation=saga.reservation, taken=taken))
         return made

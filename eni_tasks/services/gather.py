@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from eni_tasks.domain.cilium_node import parse_node
+from eni_tasks.domain.eligibility import occupying
 from eni_tasks.errors import NodeGone
 from eni_tasks.model.network import Infrastructure, Interface, Limits, NodeName, Value
 from eni_tasks.model.node import Memory, Node, Snapshot
@@ -18,12 +19,14 @@ class Gathered(Value, frozen=True):
     """A snapshot, the object it was read from, the facts behind it and the saga in flight.
 
     `now` is Redis' time of the gathering; `limits_asked` tells an unknown type from one that nobody
-    has asked EC2 about yet.
+    has asked EC2 about yet. `stored` is the memory as it is written down; the snapshot's is what follows
+    from it now.
     """
 
     snapshot: Snapshot
     now: float
     limits_asked: bool
+    stored: Memory
     obj: dict[str, Any]
     facts: Facts | None
     journal: bytes | None
@@ -77,6 +80,7 @@ def understood(name: NodeName, world: World) -> Gathered:
         snapshot=snapshot,
         now=world.now,
         limits_asked=world.limits_asked,
+        stored=world.memory,
         obj=world.obj,
         facts=world.facts,
         journal=world.journal,
@@ -119,5 +123,17 @@ def snapshot_of(  # noqa: PLR0913 - one value per part of the world
         infrastructure=infrastructure,
         reserved=dict(reserved),
         benched=benched,
-        memory=memory if same else Memory(uid=node.uid, instance_id=node.instance_id),
+        memory=_learned(memory, facts) if same else Memory(uid=node.uid, instance_id=node.instance_id),
     )
+
+
+def _learned(memory: Memory, facts: Facts | None) -> Memory:
+    """Enter how many interfaces fit, once a read has shown how many there were when EC2 refused another."""
+    if facts is None or facts.doubted_at or facts.in_air:
+        return memory
+    attached = len(occupying(facts.interfaces))
+    if 0 < memory.full_at < facts.described_at:
+        return msgspec.structs.replace(memory, learned_max_interfaces=attached, full_at=0.0)
+    if memory.learned_max_interfaces is not None and attached > memory.learned_max_interfaces:
+        return msgspec.structs.replace(memory, learned_max_interfaces=attached)
+    return memory

@@ -118,9 +118,10 @@ class Maintain:
         """Take steps until one stops, and say how the run ends."""
         did: list[str] = []
         report["did"] = did
-        stored = gathered.snapshot.memory
+        stored = gathered.stored
         if claim.news:
-            gathered = with_memory(gathered, msgspec.structs.replace(stored, not_running_until=0.0))
+            memory = msgspec.structs.replace(gathered.snapshot.memory, not_running_until=0.0)
+            gathered = with_memory(gathered, memory)
         ends_at, publish = time.monotonic() + DEADLINE_SECONDS, None
         for taken in count(1):
             decision = plan(gathered.snapshot, self._policy, gathered.now)

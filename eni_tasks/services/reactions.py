@@ -23,7 +23,9 @@ NOT_RUNNING_SECONDS = 60.0
 ACCOUNT_WAIT_SECONDS = 60.0
 
 # What EC2 said contradicts what we know, or says nothing at all.
-_IN_DOUBT = frozenset({Ec2Reaction.INTERFACE_FULL, Ec2Reaction.STALE_VIEW, Ec2Reaction.AMBIGUOUS})
+_IN_DOUBT = frozenset(
+    {Ec2Reaction.INTERFACE_FULL, Ec2Reaction.INSTANCE_FULL, Ec2Reaction.STALE_VIEW, Ec2Reaction.AMBIGUOUS}
+)
 
 
 class Reactions:
@@ -52,8 +54,7 @@ class Reactions:
             outcome: what else is to be written down, unless the answer is ambiguous.
 
         Returns:
-            The step; a benched subnet or a learned limit lets the run plan again at once, everything
-            else ends it.
+            The step; a benched subnet lets the run plan again at once, everything else ends it.
 
         Raises:
             LeaseLost: the journal is no longer ours to write.
@@ -74,9 +75,9 @@ class Reactions:
                 self._store.bench(subnet_id, BENCH_SECONDS)
                 return Step(did=f"subnet {subnet_id} is full", trouble=text)
             case Ec2Reaction.INSTANCE_FULL:
-                attached = len(snapshot.interfaces or ())
-                learned = msgspec.structs.replace(memory, learned_max_interfaces=attached)
-                return Step(did=f"only {attached} interfaces fit", trouble=text, memory=learned)
+                # How many fit is learned from the read that follows: we may have known too few.
+                full = msgspec.structs.replace(memory, full_at=self._store.now())
+                return Step(stop=True, trouble=text, memory=full)
             case Ec2Reaction.NOT_RUNNING:
                 until = self._store.now() + NOT_RUNNING_SECONDS
                 stopped = msgspec.structs.replace(memory, not_running_until=until)

@@ -7,10 +7,11 @@ the instance in doubt (no mutation, no write) until a second, later read says th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 
-from eni_tasks.domain.glance import misses_something
+from eni_tasks.domain.glance import misses_something, shows_what_is_gone
 from eni_tasks.errors import Ec2Error, Ec2Reaction
 from eni_tasks.model.network import Interface, Limits, NodeName, VpcId
 from eni_tasks.model.node import Node
@@ -20,6 +21,13 @@ from eni_tasks.ports.state import Facts, Shown, Store
 
 PORTION = 200  # instances per call: EC2 takes at most 200 values in a filter
 NEGATIVE_LIMITS_SECONDS = 600.0  # an unknown instance type is asked for again after this
+
+
+class Again(NamedTuple):
+    """Nodes that want another read: those now in doubt, and those whose read could not be entered."""
+
+    doubted: list[NodeName]
+    refused: list[NodeName]
 
 
 class Reader:
@@ -68,14 +76,14 @@ class Reader:
             logger().warning("limits_not_read", code=error.code, error=error.message)
             return {}
 
-    def instances(self, nodes: Sequence[Node]) -> list[NodeName]:
+    def instances(self, nodes: Sequence[Node]) -> Again:
         """Read the interfaces of up to 200 nodes in one call, and enter them.
 
         Args:
             nodes: nodes with an instance id.
 
         Returns:
-            The nodes whose facts are in doubt or could not be entered: they want another read.
+            The nodes that want another read.
 
         Raises:
             Ec2Error: nothing was entered.
@@ -90,8 +98,11 @@ class Reader:
             and (entry := self._entry(node, interfaces, before.get(node.instance_id), started_at)) is not None
         }
         entered = self._store.merge(list(entries.values()), started_at=started_at)
-        known = {name for (name, entry), ok in zip(entries.items(), entered, strict=True) if ok and not entry.doubt}
-        return [node.name for node in nodes if node.name not in known]
+        known = {name for name, ok in zip(entries, entered, strict=True) if ok}
+        return Again(
+            doubted=[name for name in entries if name in known and entries[name].doubt],
+            refused=[node.name for node in nodes if node.name not in known],
+        )
 
     def _entry(
         self, node: Node, interfaces: tuple[Interface, ...], known: Facts | None, started_at: float
@@ -102,6 +113,9 @@ class Reader:
             logger().warning("instance_shows_no_interfaces", node=node.name, instance=node.instance_id)
             return None
         misses = known is not None and misses_something(known.interfaces, interfaces)
+        if known is None or known.doubted_at:
+            # Nothing believed to compare with: what pods were told they may use must be there.
+            misses = misses or shows_what_is_gone(node, interfaces)
         confirmed = known is not None and 0 < known.doubted_at < started_at - self._settle_seconds
         if misses:
             logger().warning("read_misses_something", node=node.name, instance=node.instance_id, believed=confirmed)

@@ -24,6 +24,7 @@ from eni_tasks.services.keeper import Keeper
 from eni_tasks.services.reading import PORTION, Reader
 from eni_tasks.services.review import Review
 
+DOUBT_MARGIN_SECONDS = 0.5  # a read that confirms must begin later than the settle time after the first
 RETRY_SECONDS = 10.0  # after a failed read: trouble of the whole account isn't asked about more often
 MAX_PORTIONS = 50  # of one flight for noted instances: a claim isn't for ever
 
@@ -141,9 +142,11 @@ class Refresh:
         self._reader.limits(nodes)
         again = self._reader.instances(nodes)
         self._review.mark([node.name for node in nodes])
-        if again and noted:
-            # What the periodic read could not enter, the next periodic read will.
-            self._store.want_reads(again, delay_seconds=self._settle_seconds)
+        # What the periodic read could not enter, the next periodic read will; but nothing happens to a
+        # node in doubt until it is read once more.
+        wanted = again.doubted + (again.refused if noted else [])
+        if wanted:
+            self._store.want_reads(wanted, delay_seconds=self._settle_seconds + DOUBT_MARGIN_SECONDS)
 
 
 def _parsed(objects: Iterable[Mapping[str, Any]]) -> Iterable[Node]:

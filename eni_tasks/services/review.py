@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from eni_tasks.domain import status
-from eni_tasks.domain.addresses import pool
+from eni_tasks.domain.glance import shows_what_is_gone
 from eni_tasks.domain.planner import plan
 from eni_tasks.errors import InvalidInput, NodeGone
 from eni_tasks.model.network import NodeName
@@ -52,7 +52,7 @@ class Review:
                 maintain.append((name, decision.urgency))
             # A run ends by comparing: what the object lacks is written together with what comes. What is
             # gone doesn't wait for that, since the run may be in a long back-off.
-            if (not maintained or _shows_what_is_gone(gathered)) and _differs(gathered, self._policy):
+            if (not maintained or _shown_is_gone(gathered)) and _differs(gathered, self._policy):
                 publish.append((name, decision.urgency))
         if maintain:
             self._dispatch.mark(WorkKind.MAINTAIN, sorted(maintain, key=lambda mark: mark[1]))
@@ -71,6 +71,6 @@ def _differs(gathered: Gathered, policy: Policy) -> bool:
     return known and any(status.writes(gathered.obj, gathered.snapshot, policy))
 
 
-def _shows_what_is_gone(gathered: Gathered) -> bool:
-    node, interfaces = gathered.snapshot.node, gathered.snapshot.interfaces
-    return interfaces is not None and not node.pool.keys() <= pool(interfaces, node).keys()
+def _shown_is_gone(gathered: Gathered) -> bool:
+    interfaces = gathered.snapshot.interfaces
+    return interfaces is not None and shows_what_is_gone(gathered.snapshot.node, interfaces)

@@ -18,6 +18,8 @@ redis.call('HINCRBY', KEYS[1], 'version', 1)
 if ARGV[4] == '1' then
   -- The first doubt's time stays: a second read confirms only if it came well after the first.
   redis.call('HSETNX', KEYS[1], 'doubted_at', ARGV[2])
+  -- A first read may be doubted too: what it showed is kept for comparison, and believed by nobody.
+  redis.call('HSETNX', KEYS[1], 'interfaces', ARGV[1])
 else
   redis.call('HDEL', KEYS[1], 'doubted_at', 'in_air')
   redis.call('HSET', KEYS[1], 'interfaces', ARGV[1], 'described_at', ARGV[2])
