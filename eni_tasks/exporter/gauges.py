@@ -20,7 +20,7 @@ class Sample(NamedTuple):
 
 
 def of_state(look: Look) -> Iterator[Sample]:
-    """Give the gauges of work, queues, budgets, breakers and subnets.
+    """Give the gauges of work, queues, budgets, breakers, subnets and orphans.
 
     Args:
         look: everything but the nodes.
@@ -29,6 +29,7 @@ def of_state(look: Look) -> Iterator[Sample]:
         Samples; what is unknown has none.
     """
     yield Sample("paused", (), look.pause is not None)
+    yield Sample("orphans", (), look.orphans_count)
     if look.infrastructure_at is not None:
         yield Sample("infrastructure_age_seconds", (), max(0.0, look.now - look.infrastructure_at))
     for queue, length in look.queues.items():

@@ -74,7 +74,7 @@ FLEET = (
         ("subnet_id", "availability_zone"),
     ),
     Metric("subnet_benched", Kind.GAUGE, "1 while nobody chooses the subnet, because it said that it is full", _SUBNET),
-    Metric("orphans", Kind.GAUGE, "Unattached interfaces of ours that the last look for orphans found"),
+    Metric("orphans", Kind.GAUGE, "Unattached interfaces of ours that no node claims, as the collector last saw them"),
 )
 
 FACTS = (

@@ -70,7 +70,8 @@ class Look(Value, frozen=True):
     """Everything but the nodes, as of `now`.
 
     `epoch` is None when Redis was emptied and no watcher has noticed yet, `infrastructure_at` (when the
-    description of VPCs, subnets and groups began) before the first complete read.
+    description of VPCs, subnets and groups began) before the first complete read. `orphans_count` is what
+    the last pass of the collector saw and has not deleted.
     """
 
     now: float
@@ -82,6 +83,7 @@ class Look(Value, frozen=True):
     breakers: dict[str, BreakerLook]
     subnets: tuple[SubnetLook, ...]
     infrastructure_at: float | None
+    orphans_count: int
 
 
 class Lookout(Protocol):

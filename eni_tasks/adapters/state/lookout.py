@@ -59,6 +59,7 @@ class RedisLookout:
             pipe.hget(keys.switches, "pause")
             pipe.hgetall(keys.ledger)
             pipe.zrange(keys.benched, 0, -1, withscores=True)
+            pipe.zcard(keys.orphans)
             for kind in WorkKind:
                 pipe.zrange(keys.pending(kind), 0, -1, withscores=True)
             for queue in queues:
@@ -66,7 +67,7 @@ class RedisLookout:
             for action in actions:
                 pipe.hmget(keys.budget(action), BUDGET_FIELDS)
                 pipe.hmget(keys.breaker(action), "until", "why")
-            (whole, micros), epoch, pause, ledger, benched, *rest = pipe.execute()
+            (whole, micros), epoch, pause, ledger, benched, orphans, *rest = pipe.execute()
         now = whole + micros / 1e6
         pending = dict(zip(WorkKind, rest, strict=False))
         lengths = rest[len(WorkKind) :][: len(queues)]
@@ -99,6 +100,7 @@ class RedisLookout:
                 for subnet in (infrastructure.subnets.values() if infrastructure else ())
             ),
             infrastructure_at=infrastructure.described_at if infrastructure else None,
+            orphans_count=orphans,
         )
 
     def _work(self, kind: WorkKind, pending: Pending, now: float) -> WorkLook:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pumped import System
 
 # Shown as soon as shared state knows them.
-NOT_YET = {"oldest_deficit_seconds", "inventory_age_seconds", "orphans"}
+NOT_YET = {"oldest_deficit_seconds", "inventory_age_seconds"}
 
 Scraped = dict[tuple[str, tuple[str, ...]], float]
 

@@ -7,8 +7,10 @@ from kombu import Connection
 from kombu.transport.redis import Channel
 from state_under_test import KIND, NODE, SUBNET, State
 
+from eni_tasks.adapters.state.connection import Scripts
 from eni_tasks.adapters.state.lookout import budget_look
-from eni_tasks.model.network import Infrastructure, InstanceId, NodeName, Subnet, VpcId
+from eni_tasks.adapters.state.orphans import RedisOrphans
+from eni_tasks.model.network import Infrastructure, InstanceId, InterfaceId, NodeName, Subnet, VpcId
 from eni_tasks.model.plan import Urgency
 from eni_tasks.ports.lookout import BreakerLook, BudgetLook, SubnetLook, WorkLook
 from eni_tasks.ports.work import Draw, Grant, Reservation, WorkKind
@@ -28,7 +30,7 @@ def test_an_empty_redis(state: State) -> None:
     assert look.work == dict.fromkeys(WorkKind, idle)
     assert look.queues == {"ec2": 0, "resync": 0}
     assert look.budgets == {"A": BudgetLook(size=10, refill_per_second=5, tokens=10, share=1, throttled_at=None)}
-    assert (look.breakers, look.subnets) == ({}, ())
+    assert (look.breakers, look.subnets, look.orphans_count) == ({}, (), 0)
 
 
 def test_what_pending_nodes_are_doing(state: State) -> None:
@@ -146,6 +148,15 @@ def test_subnets_with_what_was_taken_since_and_the_full_ones(state: State) -> No
     assert look.subnets[0].available == 13
     state.later(101)
     assert state.lookout.look(QUEUES).subnets[0].benched_until is None
+
+
+def test_interfaces_that_nobody_claims(state: State) -> None:
+    orphans = RedisOrphans(state.client, Scripts(state.client), state.keys)
+    claim = state.claim("orphans", WorkKind.REFRESH)
+    orphans.note(claim, [InterfaceId("eni-1"), InterfaceId("eni-2")])
+    assert state.lookout.look(QUEUES).orphans_count == 2
+    orphans.forget(InterfaceId("eni-1"))
+    assert state.lookout.look(QUEUES).orphans_count == 1
 
 
 def test_looking_changes_nothing(state: State) -> None:
