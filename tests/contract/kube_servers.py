@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import urllib3
 from certificates import write_certificates
+from chart import objects
 
 from eni_tasks.sandbox.kube.admin import KubeAdmin, write_kubeconfig
 from eni_tasks.sandbox.kube.schema import definition
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 NODES = "/apis/cilium.io/v2/ciliumnodes"
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
-# Tokens of the real server: everything, exactly our service's rights, and nothing.
+# Tokens of the real server: everything, exactly the rights that the chart gives us, and nothing.
 ADMIN, SERVICE, STRANGER = "admin-token", "service-token", "stranger-token"
 _START_SECONDS = 60.0
 
@@ -191,11 +192,8 @@ def _wait_for(done: Any, log: Path) -> None:
 
 def _install(target: KubeTarget, log: Path) -> None:
     group = "rbac.authorization.k8s.io"
-    rules = [
-        {"apiGroups": ["cilium.io"], "resources": ["ciliumnodes"], "verbs": ["get", "list", "watch", "patch"]},
-        {"apiGroups": ["cilium.io"], "resources": ["ciliumnodes/status"], "verbs": ["patch"]},
-    ]
-    role = {"apiVersion": f"{group}/v1", "kind": "ClusterRole", "metadata": {"name": "eni-tasks"}, "rules": rules}
+    (role,) = [manifest for manifest in objects({}) if manifest["kind"] == "ClusterRole"]
+    role["metadata"]["name"] = "eni-tasks"
     binding = {
         "apiVersion": f"{group}/v1",
         "kind": "ClusterRoleBinding",
