@@ -109,6 +109,10 @@ class Settings(BaseSettings):
     node_metrics: bool = Field(
         default=True, description="Whether the exporter shows series per node besides the totals"
     )
+    probe_dir: str = Field(
+        default="",
+        description="Folder where watchers and workers keep the files `alive` and `ready` for probes; without it, none",
+    )
     log_format: Literal["json", "console"] = Field(default="json", description="How log lines are written")
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="Least severe level written"

@@ -15,8 +15,10 @@ from celery.signals import worker_init
 
 from eni_tasks.bootstrap import Services
 from eni_tasks.observability import logs
+from eni_tasks.observability.probes import Probes
 from eni_tasks.settings import Settings, load
 from eni_tasks.tasks import logs as logs_of_celery
+from eni_tasks.tasks import probing
 from eni_tasks.tasks.app import EniApp, make_app
 from eni_tasks.tasks.messages import CeleryMessages
 from eni_tasks.tasks.registry import QUEUES
@@ -45,8 +47,10 @@ def run_watcher() -> None:
     stopping = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopping.set())
+    probes = Probes(settings.probe_dir)
     with services.metering():
-        run(watching, services.ticker(watching.relist).tick, stopping)
+        run(watching, probes.turn()(services.ticker(watching.relist).tick), stopping)
+    probes.serving(now=False)
 
 
 def run_worker(queues: Sequence[str] = QUEUES, *, threads: int = THREADS) -> None:
@@ -59,6 +63,7 @@ def run_worker(queues: Sequence[str] = QUEUES, *, threads: int = THREADS) -> Non
     app = make_app(start())
     logs_of_celery.take_over()
     _build_early(app, queues)
+    probing.install(app, Probes(app.eni_settings.probe_dir))
     argv = [*logs_of_celery.QUIET, "worker", "--pool", "threads", "--concurrency", str(threads)]
     argv += ["--queues", ",".join(queues)]
     argv += ["--task-events", "--without-gossip", "--without-mingle", "--loglevel", app.eni_settings.log_level]

@@ -1,0 +1,47 @@
+"""The files that probes look at, kept by real processes while Redis goes and comes back."""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+import redis_servers
+from processes_under_test import running
+
+from eni_tasks.sandbox.kube.admin import write_kubeconfig
+from eni_tasks.sandbox.kube.server import KubeServer
+
+pytestmark = pytest.mark.timeout(180)
+
+
+@pytest.mark.parametrize("name", ["resync", "watcher"])
+def test_a_process_serves_while_redis_is_there_and_lives_without(name: str, tmp_path: Path) -> None:
+    alive, ready = tmp_path / "alive", tmp_path / "ready"
+    with ExitStack() as stack:
+        kube = stack.enter_context(KubeServer())
+        first = stack.enter_context(ExitStack())
+        url = first.enter_context(redis_servers.running())
+        port = int(url.rpartition(":")[2].removesuffix("/0"))
+        environment = {
+            "ENI_TASKS_REDIS_URL": url,
+            "ENI_TASKS_PROBE_DIR": str(tmp_path),
+            "KUBECONFIG": str(write_kubeconfig(tmp_path / "kubeconfig", kube.url)),
+            "AWS_REGION": "eu-west-1",
+        }
+        process = stack.enter_context(running(tmp_path / "log", f"workers.{name}", **environment))
+        process.until(ready.exists, "it serves")
+        touched = alive.stat().st_mtime
+        process.until(lambda: alive.stat().st_mtime > touched, "its loop turns")
+
+        first.close()
+        process.until(lambda: not ready.exists(), "it serves no more")
+        gone = time.time()
+        process.until(lambda: alive.stat().st_mtime > gone, "it lives on")
+
+        stack.enter_context(redis_servers.running(port=port))
+        process.until(ready.exists, "it serves again")
+        process.until(lambda: abs(alive.stat().st_mtime - time.time()) < 10, "its loop turns again")
+        assert process.end() == 0
+        assert not ready.exists()
