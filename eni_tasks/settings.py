@@ -111,7 +111,8 @@ class Settings(BaseSettings):
     )
     probe_dir: str = Field(
         default="",
-        description="Folder where watchers and workers keep the files `alive` and `ready` for probes; without it, none",
+        description="Folder in which the process keeps the files `alive` (its age tells how long it has been "
+        "stuck) and `ready`, for probes; one of its own for each process",
     )
     log_format: Literal["json", "console"] = Field(default="json", description="How log lines are written")
     log_level: Literal["debug", "info", "warning", "error"] = Field(

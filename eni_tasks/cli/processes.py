@@ -11,15 +11,13 @@ import socket
 import threading
 from collections.abc import Sequence
 
-from celery.signals import worker_init
-
 from eni_tasks.bootstrap import Services
 from eni_tasks.observability import logs
 from eni_tasks.observability.probes import Probes
 from eni_tasks.settings import Settings, load
+from eni_tasks.tasks import lifecycle
 from eni_tasks.tasks import logs as logs_of_celery
-from eni_tasks.tasks import probing
-from eni_tasks.tasks.app import EniApp, make_app
+from eni_tasks.tasks.app import make_app
 from eni_tasks.tasks.messages import CeleryMessages
 from eni_tasks.tasks.registry import QUEUES
 from eni_tasks.watcher.running import run
@@ -43,14 +41,25 @@ def run_watcher() -> None:
     """Watch and tick until SIGTERM or SIGINT."""
     settings = start()
     services = Services(settings, CeleryMessages(make_app(settings)))
-    watching = NodeWatching(services.node_feed, services.intake, settings.relist_seconds)
-    stopping = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stopping.set())
+    watching = NodeWatching(
+        services.node_feed, services.intake, settings.relist_seconds, settings.watch_timeout_seconds
+    )
     probes = Probes(settings.probe_dir)
+    _set_on_signals(services.stopping)
     with services.metering():
-        run(watching, probes.turn()(services.ticker(watching.relist).tick), stopping)
-    probes.serving(now=False)
+        run(watching, services.ticker(watching.relist).tick, services.stopping, probes)
+
+
+def _set_on_signals(stopping: threading.Event) -> None:
+    # By a thread: a handler would run in the main thread, which may just then hold the event's lock.
+    ending = {signal.SIGTERM, signal.SIGINT}
+    signal.pthread_sigmask(signal.SIG_BLOCK, ending)
+
+    def wait() -> None:
+        signal.sigwait(ending)
+        stopping.set()
+
+    threading.Thread(target=wait, name="signals", daemon=True).start()
 
 
 def run_worker(queues: Sequence[str] = QUEUES, *, threads: int = THREADS) -> None:
@@ -62,22 +71,10 @@ def run_worker(queues: Sequence[str] = QUEUES, *, threads: int = THREADS) -> Non
     """
     app = make_app(start())
     logs_of_celery.take_over()
-    _build_early(app, queues)
-    probing.install(app, Probes(app.eni_settings.probe_dir))
+    lifecycle.follow(app, queues)
     argv = [*logs_of_celery.QUIET, "worker", "--pool", "threads", "--concurrency", str(threads)]
     argv += ["--queues", ",".join(queues)]
     argv += ["--task-events", "--without-gossip", "--without-mingle", "--loglevel", app.eni_settings.log_level]
     argv += ["--hostname", f"{'-'.join(queues)}-{os.getpid()}@{socket.gethostname()}"]
     with app.services.metering():
         app.worker_main(argv)
-
-
-def _build_early(app: EniApp, queues: Sequence[str]) -> None:
-    """Build what the queues need before the first task: a wrong KUBECONFIG ends the process at once."""
-    uses = {"ec2": "maintain", "apiserver": "publish", "resync": "refresh"}
-
-    def build(**_: object) -> None:
-        for queue in queues:
-            getattr(app.services, uses[queue])
-
-    worker_init.connect(build, weak=False)

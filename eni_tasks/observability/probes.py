@@ -1,68 +1,62 @@
-"""Two files that tell an orchestrator how a process is: `alive`, touched as its loop turns, and `ready`.
+"""What a process tells the probes of Kubernetes: two files in a folder of its own, `alive` and `ready`.
 
-`ready` is there while the process serves. Files, since a probe that starts Python and imports Celery costs more
-than the work that it looks after. Who keeps them, and when, is the business of the loops.
+The age of `alive` says how long the process has been stuck, the existence of `ready` that it serves. So a
+probe is one `find`, which starts no interpreter and asks no broker: an outage of Redis restarts nobody.
+When a process gives these signs is decided by whoever runs its loop.
 """
 
 from __future__ import annotations
 
-import os
 import time
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from eni_tasks.errors import InvalidInput
+from eni_tasks.observability.logs import logger
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+SHORTEST_PAUSE_SECONDS = 1.0  # between two touches: probes look at minutes
 
 
 class Probes:
-    """The files of this process; those of an earlier one are taken back.
+    """The two files.
 
     Args:
-        folder: where they are; "" for none at all.
+        folder: where they are; "" means that nobody looks, and nothing is written.
 
     Raises:
-        InvalidInput: the folder can't be written.
+        InvalidInput: there can be no files in that folder.
     """
 
     def __init__(self, folder: str) -> None:
-        self._alive, self._ready = (Path(folder) / name if folder else None for name in ("alive", "ready"))
+        self._folder = Path(folder) if folder else None
+        self._touched_at = 0.0
+        if self._folder:
+            try:
+                self._folder.mkdir(parents=True, exist_ok=True)
+                (self._folder / "alive").touch()
+                # The process before this one, in the same pod, may have been killed.
+                (self._folder / "ready").unlink(missing_ok=True)
+            except OSError as error:
+                raise InvalidInput(f"ENI_TASKS_PROBE_DIR={folder} is no folder to write to: {error}") from error
+
+    def alive(self) -> None:
+        """Say that the process is not stuck; may be called as often as one likes."""
+        now = time.monotonic()
+        if now - self._touched_at >= SHORTEST_PAUSE_SECONDS:
+            self._touched_at = now
+            self._write("alive", exists=True)
+
+    def ready(self, *, yes: bool) -> None:
+        """Say whether the process serves."""
+        self._write("ready", exists=yes)
+
+    def _write(self, name: str, *, exists: bool) -> None:
+        if self._folder is None:
+            return
         try:
-            self.serving(now=False)
-            self.alive()
+            if exists:
+                (self._folder / name).touch()
+            else:
+                (self._folder / name).unlink(missing_ok=True)
         except OSError as error:
-            raise InvalidInput(f"ENI_TASKS_PROBE_DIR can't be written: {error}") from error
-
-    def alive(self, ahead_seconds: float = 0.0) -> None:
-        """The loop turns.
-
-        Args:
-            ahead_seconds: how long it will be away for a good reason, such as a server that doesn't answer:
-                starting the process again would not help.
-        """
-        if self._alive:
-            self._alive.touch()
-            if ahead_seconds:
-                until = time.time() + ahead_seconds
-                os.utime(self._alive, (until, until))
-
-    def serving(self, *, now: bool) -> None:
-        """Whether the process does its work now."""
-        if self._ready and now:
-            self._ready.touch()
-        elif self._ready:
-            self._ready.unlink(missing_ok=True)
-
-    @contextmanager
-    def turn(self) -> Iterator[None]:
-        """One turn of a loop: it lives, and serves if the turn ends well."""
-        self.alive()
-        try:
-            yield
-        except BaseException:
-            self.serving(now=False)
-            raise
-        self.serving(now=True)
+            # A full disk must not stop the work; the file grows old, and the probe will notice.
+            logger().warning("probe_not_written", probe=name, error=str(error))

@@ -14,7 +14,7 @@ from kombu import Exchange, Queue
 
 from eni_tasks.bootstrap import Services, broker_prefix
 from eni_tasks.settings import Settings
-from eni_tasks.tasks import broker
+from eni_tasks.tasks import broker, transport
 from eni_tasks.tasks.messages import CeleryMessages
 from eni_tasks.tasks.registry import QUEUES, TASK_QUEUES, register
 
@@ -44,6 +44,7 @@ def make_app(settings: Settings) -> EniApp:
     Returns:
         An app that can send, run a worker, or be shown by Flower; nothing is connected yet.
     """
+    transport.install()
     app = EniApp("eni_tasks", broker=broker.address(settings.redis_url.get_secret_value()), set_as_current=False)
     app.eni_settings = settings
     app.conf.update(_configuration(settings))
@@ -75,10 +76,10 @@ def _configuration(settings: Settings) -> dict[str, Any]:
             "visibility_timeout": 600,
             "unacked_restore_interval": 10,
             "unacked_restore_throttle": 1,
-            "socket_timeout": 10,
+            "socket_timeout": 5,  # a silent connection is given up in the second interval of its check
             "socket_connect_timeout": 5,
             "socket_keepalive": True,
-            "health_check_interval": 10,
+            "health_check_interval": 5,
             "max_connections": 128,
             "priority_steps": [0],
             "global_keyprefix": broker_prefix(settings),

@@ -1,4 +1,4 @@
-"""Runs the watcher's two loops, watching and ticking, until it is told to stop.
+"""Runs the watcher's two loops, watching and ticking, until it is told to stop; tells the probes how they fare.
 
 What a tick does is decided in `eni_tasks.services.ticking`; signals are the entry point's business.
 """
@@ -14,29 +14,44 @@ from eni_tasks.observability.logs import logger
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from eni_tasks.observability.probes import Probes
     from eni_tasks.watcher.watching import NodeWatching
 
 
-def run(watching: NodeWatching, tick: Callable[[], None], stopping: threading.Event, tick_seconds: float = 1.0) -> None:
+def run(
+    watching: NodeWatching,
+    tick: Callable[[], None],
+    stopping: threading.Event,
+    probes: Probes,
+    tick_seconds: float = 1.0,
+) -> None:
     """Watches in one thread and ticks in this one.
+
+    The process is alive while neither loop is stuck, even if all that they meet is refusals; it is ready
+    while changes are followed and ticks work.
 
     Args:
         watching: the loop over the API server's changes.
         tick: what is to be done once a second.
         stopping: ends both loops when it is set.
+        probes: told after every tick.
         tick_seconds: the pause between two ticks.
     """
     thread = threading.Thread(target=watching.run, name="watching")
     thread.start()
     try:
         while not stopping.wait(tick_seconds):
-            _tick(tick)
+            worked = _tick(tick)
+            if not watching.stuck:
+                probes.alive()
+            probes.ready(yes=worked and watching.follows)
     finally:
+        probes.ready(yes=False)
         watching.stop()
         thread.join()
 
 
-def _tick(tick: Callable[[], None]) -> None:
+def _tick(tick: Callable[[], None]) -> bool:
     try:
         tick()
     except TransientError as error:
@@ -44,3 +59,6 @@ def _tick(tick: Callable[[], None]) -> None:
     except Exception:  # noqa: BLE001 - logged with its trace
         # The sweep is the guarantee of delivery: it goes on whatever one tick ran into.
         logger().exception("tick_failed")
+    else:
+        return True
+    return False

@@ -27,6 +27,8 @@ _WATCH_SECONDS = (240, 300)
 # A shorter one without an error is taken for one: else it would be opened again and again without a pause.
 _SHORTEST_WATCH_SECONDS = 0.5
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.5, 30.0
+# Nothing takes the loop this long but the silence of a watch: not a pause, nor a page that goes to Redis.
+_STUCK_SECONDS = 60.0
 
 
 class NodeSink(Protocol):
@@ -49,9 +51,10 @@ class NodeWatching:
         feed: lists and watches.
         sink: takes the nodes in.
         relist_seconds: how often all nodes are listed again although nothing seems wrong.
+        silence_seconds: the longest that the feed lets a watch be silent.
     """
 
-    def __init__(self, feed: NodeFeed, sink: NodeSink, relist_seconds: float) -> None:
+    def __init__(self, feed: NodeFeed, sink: NodeSink, relist_seconds: float, silence_seconds: float) -> None:
         self._feed = feed
         self._sink = sink
         self._relist_seconds = relist_seconds
@@ -60,6 +63,14 @@ class NodeWatching:
         self._list_due_at = 0.0
         self._version = ""
         self._failures_count = 0
+        self._stuck_seconds = silence_seconds + _STUCK_SECONDS
+        self._moved_at = time.monotonic()
+        self.follows = False  # whether all nodes were listed, and the last word of the API server was no refusal
+
+    @property
+    def stuck(self) -> bool:
+        """Whether the loop has not moved for longer than anything can take."""
+        return time.monotonic() - self._moved_at > self._stuck_seconds
 
     def run(self) -> None:
         """Lists and watches until `stop`."""
@@ -104,6 +115,7 @@ class NodeWatching:
         return self._stopping.is_set() or self._list_wanted.is_set()
 
     def _take(self, changes: Changes) -> None:
+        self._moved_at, self.follows = time.monotonic(), True
         if changes.changed:
             self._sink.changed(changes.changed)
         for name, uid in changes.gone:
@@ -118,6 +130,7 @@ class NodeWatching:
         self._version = version = ""
         names: set[str] = set()
         for page in self._feed.pages():
+            self._moved_at = time.monotonic()
             self._sink.changed(page.objects)
             names.update(node["metadata"]["name"] for node in page.objects)
             version = page.resource_version
@@ -129,6 +142,7 @@ class NodeWatching:
     def _pause(self, error: Exception) -> None:
         if self._interrupted():
             return  # we cut the watch off ourselves
+        self._moved_at, self.follows = time.monotonic(), False
         self._failures_count += 1
         longest = min(_LONGEST_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2 ** min(self._failures_count - 1, 10))
         pause_seconds = random.uniform(longest / 2, longest)  # noqa: S311 - jitter

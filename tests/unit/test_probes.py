@@ -1,61 +1,78 @@
-"""The files that probes look at."""
+"""The two files that probes look at."""
 
 from __future__ import annotations
 
 import os
-import time
 from typing import TYPE_CHECKING
 
 import pytest
+from structlog.testing import capture_logs
 
 from eni_tasks.errors import InvalidInput
+from eni_tasks.observability import probes
 from eni_tasks.observability.probes import Probes
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-def age_seconds(path: Path) -> float:
-    return time.time() - path.stat().st_mtime
-
-
-def test_a_process_starts_alive_and_not_ready_whatever_an_earlier_one_left(tmp_path: Path) -> None:
-    (tmp_path / "ready").touch()
-    (tmp_path / "alive").touch()
-    os.utime(tmp_path / "alive", (0, 0))
-    Probes(str(tmp_path))
-    assert not (tmp_path / "ready").exists()
-    assert age_seconds(tmp_path / "alive") < 60
-
-
-def test_it_may_be_away_for_a_while(tmp_path: Path) -> None:
-    probes = Probes(str(tmp_path))
-    probes.alive(3600)
-    assert -3600 <= age_seconds(tmp_path / "alive") < -3500
-    probes.alive()
-    assert abs(age_seconds(tmp_path / "alive")) < 60
-
-
-def test_a_turn_that_fails_is_alive_and_does_not_serve(tmp_path: Path) -> None:
-    probes = Probes(str(tmp_path))
-    for fails in (False, True, False):
-        os.utime(tmp_path / "alive", (0, 0))
-        try:
-            with probes.turn():
-                assert not fails
-        except AssertionError:
-            pass
-        assert (tmp_path / "ready").exists() is not fails
-        assert age_seconds(tmp_path / "alive") < 60
+def age(file: Path) -> None:
+    """Make a file look as if nobody had touched it for a long time."""
+    os.utime(file, (1, 1))
 
 
 def test_without_a_folder_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    with Probes("").turn():
-        pass
+    told = Probes("")
+    told.alive()
+    told.ready(yes=True)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match=r"ENI_TASKS_PROBE_DIR.*missing"):
-        Probes(str(tmp_path / "missing"))
+def test_a_new_process_is_alive_and_not_ready_whatever_the_one_before_it_left(tmp_path: Path) -> None:
+    folder = tmp_path / "a" / "b"
+    folder.mkdir(parents=True)
+    for name in ("alive", "ready"):
+        (folder / name).touch()
+        age(folder / name)
+    Probes(str(folder))
+    assert [file.name for file in folder.iterdir()] == ["alive"]
+    assert (folder / "alive").stat().st_mtime > 1
+
+
+def test_a_sign_of_life_makes_the_file_young_and_costs_one_touch_a_second(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told, alive, now = Probes(str(tmp_path)), tmp_path / "alive", [100.0]
+    monkeypatch.setattr(probes.time, "monotonic", lambda: now[0])
+    touched = []
+    for seconds in (0.0, 0.5, 0.9, 1.1, 0.1):
+        now[0] += seconds
+        age(alive)
+        told.alive()
+        touched.append(alive.stat().st_mtime > 1)
+    assert touched == [True, False, True, True, False]
+
+
+def test_ready_comes_and_goes(tmp_path: Path) -> None:
+    told, ready = Probes(str(tmp_path)), tmp_path / "ready"
+    for yes in (False, True, True, False, False, True):
+        told.ready(yes=yes)
+        assert ready.exists() == yes
+
+
+def test_a_folder_that_cannot_be_is_told_at_once(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(InvalidInput, match="ENI_TASKS_PROBE_DIR"):
+        Probes(str(tmp_path / "file"))
+
+
+def test_a_file_that_cannot_be_written_is_logged_and_stops_nobody(tmp_path: Path) -> None:
+    folder = tmp_path / "probes"
+    told = Probes(str(folder))
+    (folder / "alive").unlink()
+    folder.rmdir()
+    with capture_logs() as logged:
+        told.alive()
+        told.ready(yes=True)
+    assert [entry["event"] for entry in logged] == ["probe_not_written"] * 2

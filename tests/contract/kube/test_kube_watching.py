@@ -67,7 +67,8 @@ class World:
         self.target = target
         self.sink = Sink()
         client = KubeClient(2, 4, str(target.kubeconfig(folder / "kubeconfig", "first")))
-        self.watching = NodeWatching(KubeNodeFeed(client, 1.5, page_limit_count=2), self.sink, relist_seconds=300)
+        feed = KubeNodeFeed(client, 1.5, page_limit_count=2)
+        self.watching = NodeWatching(feed, self.sink, relist_seconds=300, silence_seconds=1.5)
         self.thread = threading.Thread(target=self.watching.run)
 
     def start(self, *names: str) -> None:

@@ -1,0 +1,90 @@
+"""The way to the broker: kombu's for Redis, made to survive a restart of Redis, and to tell that it lives.
+
+When Redis goes away, the channel that brought a message is gone before the message's task has ended, and
+kombu 5.7 takes the late acknowledgement's failure for a bug: the worker would end. Here it is logged; the
+message comes back when its visibility ends, and finds its work done, or is the hint that it always was.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from celery.utils.dispatch import Signal
+from kombu.transport import TRANSPORT_ALIASES, redis
+
+from eni_tasks.observability.logs import logger
+
+# Sent from the thread that consumes, whenever that is not stuck: it asks for a message, it looks for a free
+# slot and finds none, or it tries to connect. A heartbeat would not do: it goes on when nothing is asked for.
+consumer_moved = Signal(name="consumer_moved")
+
+
+class QoS(redis.QoS):  # type: ignore[misc]  # kombu ships no types
+    """Acknowledging, without taking the loss of a connection for a bug."""
+
+    def can_consume(self) -> bool:
+        """Tell whether there is a free slot."""
+        free: bool = super().can_consume()
+        if not free:
+            consumer_moved.send(sender=self)
+        return free
+
+    def ack(self, delivery_tag: str) -> None:
+        """Take a message off Redis' list of those under way."""
+        try:
+            super().ack(delivery_tag)
+        except Exception as error:  # noqa: BLE001 - sorted by `_went_away`
+            self._went_away("ack", error)
+            self._quick_ack(delivery_tag)  # or its slot would be taken for good
+
+    def reject(self, delivery_tag: str, requeue: bool = False) -> None:  # noqa: FBT001, FBT002 - kombu's signature
+        """Take a message off that list, back into its queue if asked to."""
+        try:
+            super().reject(delivery_tag, requeue=requeue)
+        except Exception as error:  # noqa: BLE001 - sorted by `_went_away`
+            self._went_away("reject", error)
+            self._quick_ack(delivery_tag)
+
+    def restore_unacked(self, client: Any = None) -> None:
+        """Put what was not acknowledged back into its queue."""
+        try:
+            super().restore_unacked(client)
+        except Exception as error:  # noqa: BLE001 - sorted by `_went_away`
+            self._went_away("restore", error)
+
+    def _went_away(self, what: str, error: Exception) -> None:
+        """Log an error that the loss of the connection explains; raise any other."""
+        transport = self.channel.connection
+        connected = transport is not None and transport.client is not None
+        if connected and not isinstance(error, self.channel.connection_errors):
+            raise error
+        logger().warning("broker_went_away", during=what, error=f"{type(error).__name__}: {error}")
+
+
+class Channel(redis.Channel):  # type: ignore[misc]  # kombu ships no types
+    """Asks for messages."""
+
+    QoS = QoS
+
+    def _brpop_start(self, timeout: float | None = None) -> None:
+        consumer_moved.send(sender=self)
+        super()._brpop_start(timeout)
+
+
+class Transport(redis.Transport):  # type: ignore[misc]  # kombu ships no types
+    """Makes connections."""
+
+    Channel = Channel
+
+    def establish_connection(self) -> Any:
+        """Connect; the consumer tries again and again while Redis is away."""
+        # Tasks send from threads of their own: that they try says nothing of the consumer.
+        if threading.current_thread() is threading.main_thread():
+            consumer_moved.send(sender=self)
+        return super().establish_connection()
+
+
+def install() -> None:
+    """Let URLs of Redis lead here; to be called before the first connection is made."""
+    TRANSPORT_ALIASES.update(dict.fromkeys(("redis", "rediss"), f"{__name__}:{Transport.__name__}"))
