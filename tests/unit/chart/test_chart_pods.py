@@ -14,7 +14,7 @@ from chart import VALUE_SETS, container, environment, objects, pod, workloads
 
 from eni_tasks.cli import main
 from eni_tasks.services import maintain, publish
-from eni_tasks.settings import Settings
+from eni_tasks.settings import Settings, load
 from eni_tasks.tasks.registry import QUEUES
 
 if TYPE_CHECKING:
@@ -85,6 +85,23 @@ def test_flower_is_asked_for_its_health_where_it_is_served():
         assert given["livenessProbe"]["httpGet"]["path"] == path
 
 
+@pytest.mark.parametrize("component", [*PROCESSES, "exporter", "flower"])
+def test_each_variable_is_one_of_ours_and_nothing_adds_to_them(component, monkeypatch):
+    for values in VALUE_SETS.values():
+        found = objects(values)
+        if component not in workloads(found):
+            continue
+        variables = {name: v for name, v in environment(found, component).items() if name.startswith("ENI_TASKS_")}
+        for name in [*os.environ]:
+            if name.startswith("ENI_TASKS_"):
+                monkeypatch.delenv(name)
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+        assert isinstance(load(), Settings)
+        # Kubernetes would make ENI_TASKS_REDIS_PORT and the like of our Services.
+        assert pod(workloads(found)[component])["enableServiceLinks"] is False
+
+
 @pytest.mark.parametrize(
     ("component", "longest"),
     [
@@ -123,10 +140,10 @@ def test_probes_look_at_the_files_that_the_process_keeps(component, tmp_path):
     (tmp_path / "ready").touch()
     assert passes(ready, tmp_path)
 
-    turned_last = time.time() - 95
-    os.utime(tmp_path / "alive", (turned_last, turned_last))
-    assert not passes(live, tmp_path)
-    assert passes(ready, tmp_path)
+    # Away for a good reason until then, such as a Redis that doesn't answer.
+    for turned_last, well in ((time.time() - 95, False), (time.time() + 3600, True)):
+        os.utime(tmp_path / "alive", (turned_last, turned_last))
+        assert passes(live, tmp_path) is well
 
 
 def passes(command: list[str], folder: Path) -> bool:
