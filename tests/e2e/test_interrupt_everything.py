@@ -1,0 +1,281 @@
+"""A worker process is killed before each thing that it does to the world around it, and another one finishes.
+
+Real processes (forked warm), a real Redis, EC2 and API server over sockets. Each flow is played again and
+again, killed one point later each time, until a run ends by itself; each time the end must be the same.
+All messages of the dead are lost, too, and time passes until its claims run out.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections import defaultdict
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+import redis_servers
+from pumped import LEASE_SECONDS, System
+
+from eni_tasks.sandbox.ec2.knobs import Fault
+from eni_tasks.sandbox.ec2.server import Ec2Server
+from eni_tasks.sandbox.ec2.worlds import build_default_world
+from eni_tasks.sandbox.kube.admin import write_kubeconfig
+from eni_tasks.sandbox.kube.server import KubeServer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+TESTS = Path(__file__).parents[1]
+
+pytestmark = pytest.mark.timeout(300)
+
+
+class Workers:
+    """Forks workers, and makes a world for each of them to die in."""
+
+    def __init__(self, redis_url: str, folder: Path) -> None:
+        self._redis_url = redis_url
+        self._built = build_default_world(1)
+        self._ec2, self._kube = Ec2Server(self._built.world), KubeServer()
+        self._environment = {
+            "AWS_ENDPOINT_URL": self._ec2.url,
+            "AWS_REGION": "eu-west-1",
+            "AWS_ACCESS_KEY_ID": "tests",
+            "AWS_SECRET_ACCESS_KEY": "tests",
+            "AWS_EC2_METADATA_DISABLED": "true",
+            "KUBECONFIG": str(write_kubeconfig(folder / "kubeconfig", self._kube.url)),
+        }
+        self._reader: Any = None  # the EC2 client of those who finish, made once
+
+    @contextmanager
+    def serving(self) -> Iterator[Workers]:
+        command = [sys.executable, "-m", "interrupting.server"]
+        environment = {**os.environ, **self._environment, "PYTHONPATH": str(TESTS)}
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        with self._ec2, self._kube, pytest.MonkeyPatch.context() as patch:
+            for name, value in self._environment.items():
+                patch.setenv(name, value)
+            with subprocess.Popen(command, env=environment, text=True, **pipes) as self._server:
+                try:
+                    yield self
+                finally:
+                    self._server.stdin.close()
+
+    def killed(self, system: System, flow: str, kill_at: int) -> dict[str, Any]:
+        """Let a worker go its way, and die at a point of it; says what it came to."""
+        order = {"settings": system._settings, "flow": flow, "kill_at": kill_at}
+        self._server.stdin.write(json.dumps(order) + "\n")
+        self._server.stdin.flush()
+        return json.loads(self._server.stdout.readline())
+
+    @contextmanager
+    def world(self) -> Iterator[System]:
+        """A system that has nothing yet."""
+        system = System(self._redis_url, self._ec2, self._built, self._kube)
+        self._reader = self._reader or system.services.ec2
+        system.services.__dict__["ec2"] = self._reader
+        system.ec2.reset_calls()
+        try:
+            yield system
+        finally:
+            system.ec2.clear_faults()
+            for stored in self._kube.api.store.page(0, "").items:
+                self._kube.api.store.delete(stored.body["metadata"]["name"])
+            system.close()
+
+    def finish(self, system: System) -> None:
+        """Another process takes over when the claims of the dead have run out."""
+        system.hints.waiting.clear()
+        system.later(LEASE_SECONDS + 1)
+        successor = system.process()
+        successor.__dict__["ec2"] = self._reader
+        system.settle(successor, within_seconds=300)
+
+    def read_everything(self, system: System) -> None:
+        """The next periodic read, and what follows from it."""
+        system.later(60)
+        system.resync()
+        system.settle(within_seconds=60)
+
+
+@pytest.fixture(scope="module")
+def workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workers]:
+    with redis_servers.running() as url, Workers(url, tmp_path_factory.mktemp("workers")).serving() as workers:
+        yield workers
+
+
+# -- what is prepared, and what must come of it ------------------------------------------------------
+def room_on_a_new_interface(system: System) -> None:
+    system.add_node(eni={"first-interface-index": 1})
+    system.settle_reads()
+
+
+def attach_refused_once(system: System) -> None:
+    room_on_a_new_interface(system)
+    system.ec2.add_faults([Fault(action="AttachNetworkInterface", code="InvalidParameterCombination")])
+
+
+def marking_refused_once(system: System) -> None:
+    room_on_a_new_interface(system)
+    system.ec2.add_faults([Fault(action="ModifyNetworkInterfaceAttribute", code="InternalError", status=500)])
+
+
+def create_answered_by_nobody(system: System) -> None:
+    room_on_a_new_interface(system)
+    system.ec2.add_faults([Fault(action="CreateNetworkInterface", drop=True, after=True)])
+
+
+def room_on_the_first_interface(system: System) -> None:
+    system.add_node()
+    system.settle_reads()
+
+
+def assign_answered_by_nobody(system: System) -> None:
+    room_on_the_first_interface(system)
+    system.ec2.add_faults([Fault(action="AssignPrivateIpAddresses", drop=True, after=True)])
+
+
+def two_interfaces_needed(system: System) -> None:
+    system.add_node(ipam={"pre-allocate": 12})
+    system.settle_reads()
+
+
+def a_pool_to_be_shown(system: System) -> None:
+    room_on_the_first_interface(system)
+    system.services.maintain.run("node")
+
+
+def a_new_object(system: System) -> None:
+    system.add_node()
+
+
+def a_new_object_taken_in(system: System) -> None:
+    system.add_node()
+    system.take_in()
+
+
+def pods_came(system: System) -> None:
+    system.add_node()
+    system.settle()
+    system.use(4)
+
+
+def somebody_took_addresses(system: System) -> None:
+    system.add_node()
+    system.settle()
+    (interface,) = (each for each in system.ec2.view().interfaces if each.instance_id == instance_of(system))
+    system.ec2.remove_interface(interface.id)
+    system.ec2.add_interface(interface.subnet_id, instance_id=instance_of(system), device_index=0, secondary_count=2)
+    system.later(60)
+    system.services.dispatch.refresh_inventory()
+
+
+def another_machine(system: System) -> None:
+    room_on_a_new_interface(system)
+    system.settle()
+    replaced = system.launch()
+    system.change("node", lambda body: body["spec"].update({"instance-id": replaced.id}))
+
+
+def another_object(system: System) -> None:
+    system.add_node()
+    system.settle()
+    system.kube.store.delete("node")
+    system.add_node()
+
+
+class Case(NamedTuple):
+    """`interfaces` and `assigns` are what the node has in the end, and the calls that it took."""
+
+    flow: str
+    prepare: Callable[[System], None]
+    interfaces: list[int]
+    assigns: int | None = None
+    points: int = 1
+
+
+CASES = [
+    Case("maintain", room_on_a_new_interface, [0, 8], 0, points=9),
+    Case("maintain", attach_refused_once, [0, 8], 0, points=8),
+    Case("maintain", marking_refused_once, [0, 8], 0, points=8),
+    Case("maintain", create_answered_by_nobody, [0, 8], 0, points=4),
+    Case("maintain", room_on_the_first_interface, [8], 1, points=4),
+    Case("maintain", assign_answered_by_nobody, [8], 1, points=4),
+    Case("maintain", two_interfaces_needed, [9, 3], 1, points=11),
+    Case("publish", a_pool_to_be_shown, [8], 1, points=6),
+    Case("instances", a_new_object_taken_in, [8], 1, points=6),
+    Case("inventory", somebody_took_addresses, [8], 2, points=5),
+    Case("intake", a_new_object, [8], 1, points=2),
+    Case("intake", pods_came, [9, 3], 2, points=2),
+    Case("intake", another_machine, [0, 8], 0, points=2),
+    Case("intake", another_object, [8], 2, points=2),
+    Case("tick", a_new_object_taken_in, [8], 1, points=2),
+]
+
+
+# What the watcher stored and did not come to mark is no news any more to those who list again.
+HEALED_BY_THE_PERIODIC_READ = ("intake",)
+
+
+def instance_of(system: System) -> str:
+    return system.object()["spec"]["instance-id"]
+
+
+def right(system: System, case: Case) -> None:
+    attached = [each for each in system.ec2.view().interfaces if each.instance_id == instance_of(system)]
+    attached.sort(key=lambda each: each.attachment.device_index)
+    assert [len(each.addresses) for each in attached] == case.interfaces
+    assert all(each.attachment.delete_on_termination for each in attached)
+    assert system.pool() == {address: each.id for each in attached for address in each.addresses}
+    assert set(system.object()["status"]["eni"]["enis"]) == {each.id for each in attached}
+    assert system.view().ready
+    assert system.clean()
+    if case.assigns is not None:
+        assert sum(call.effect for call in system.ec2.calls("AssignPrivateIpAddresses")) == case.assigns
+    requests = defaultdict(set)
+    for call in system.ec2.calls("CreateNetworkInterface"):
+        rest = {name: value for name, value in call.parameters.items() if name != "ClientToken"}
+        requests[call.parameters["ClientToken"]].add(json.dumps(rest, sort_keys=True))
+    assert all(len(different) == 1 for different in requests.values())
+
+
+def never_a_pool_without_its_interface(system: System, since: int) -> None:
+    """Who writes the pool has written the status before."""
+    before: dict[str, Any] = {}
+    for event in system.kube.store.history.since(since):
+        body = json.loads(event.line)["object"]
+        pool = body["spec"].get("ipam", {}).get("pool", {})
+        if pool != before:
+            shown = body.get("status", {}).get("eni", {}).get("enis", {})
+            assert {entry["resource"] for entry in pool.values()} <= set(shown)
+        before = pool
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.flow}-{case.prepare.__name__}")
+def test_whoever_comes_next_finishes(workers: Workers, case: Case) -> None:
+    for kill_at in count(1):
+        with workers.world() as system:
+            since = system.kube.store.version
+            case.prepare(system)
+            told = workers.killed(system, case.flow, kill_at)
+            try:
+                assert not told["failed"], "the worker ended by an error"
+                workers.finish(system)
+                if case.flow in HEALED_BY_THE_PERIODIC_READ:
+                    workers.read_everything(system)
+                right(system, case)
+                workers.read_everything(system)
+                right(system, case)
+                assert system.reserved() == {}
+                never_a_pool_without_its_interface(system, since)
+            except BaseException as error:
+                error.add_note(f"killed at {told['points'][-1:]}, after {told['points'][:-1]}")
+                raise
+        if not told["killed"]:
+            break
+    assert len(told["points"]) >= case.points, told["points"]

@@ -1,0 +1,62 @@
+"""What a worker process does before it dies: one flow of the system each, as its processes do it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from eni_tasks.model.network import NodeName
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from eni_tasks.bootstrap import Services
+    from eni_tasks.ports.work import WorkKind
+
+NODE = NodeName("node")
+
+
+class Lost:
+    """Messages that this process sends die with it."""
+
+    def send(self, kind: WorkKind, name: NodeName) -> None:
+        """See `ports.messages.Messages.send`."""
+
+
+def maintain(services: Services) -> None:
+    """One run for the node."""
+    services.maintain.run(NODE)
+
+
+def publish(services: Services) -> None:
+    """One write of the node's object."""
+    services.publish.run(NODE)
+
+
+def instances(services: Services) -> None:
+    """A read of the instances that were noted."""
+    services.refresh.instances()
+
+
+def inventory(services: Services) -> None:
+    """A read of everything."""
+    services.refresh.inventory()
+
+
+def intake(services: Services) -> None:
+    """The watcher's list, handed over."""
+    names, version = [], ""
+    for page in services.node_feed.pages():
+        services.intake.changed(page.objects)
+        names += [obj["metadata"]["name"] for obj in page.objects]
+        version = page.resource_version
+    services.intake.listed(names, version)
+
+
+def tick(services: Services) -> None:
+    """The watcher's second."""
+    services.ticker(lambda: None).tick()
+
+
+FLOWS: dict[str, Callable[[Services], None]] = {
+    flow.__name__: flow for flow in (maintain, publish, instances, inventory, intake, tick)
+}
