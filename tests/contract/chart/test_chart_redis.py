@@ -58,6 +58,7 @@ def test_the_bundled_one_keeps_its_keys_and_asks_for_the_password(serve, tmp_pat
     with redis.Redis("127.0.0.1", port, password=PASSWORD) as client:
         serve([*arguments, "--port", str(port), "--bind", "127.0.0.1"], client)
         assert client.config_get("maxmemory-policy") == {"maxmemory-policy": "noeviction"}
+        assert client.config_get("maxmemory") == {"maxmemory": str(256 << 20)}
         assert client.config_get("appendonly") == {"appendonly": "yes"}
         assert client.config_get("save") == {"save": ""}
     with redis.Redis("127.0.0.1", port) as stranger, pytest.raises(redis.AuthenticationError):
