@@ -31,13 +31,17 @@ class Options:
 
 @dataclass
 class Report:
-    """What became of it; `failures` is empty when all is well, `logs` are kept when not."""
+    """What became of it; `failures` is empty when all is well, `logs` are kept when not.
+
+    `collected` interfaces had been left over and were the orphan collector's to delete.
+    """
 
     seed: int
     injected: Counter[str] = field(default_factory=Counter)
     ended: Counter[str] = field(default_factory=Counter)
     ec2_codes: dict[str, dict[str, int]] = field(default_factory=dict)
     recovery_seconds: float = 0.0
+    collected: int = 0
     failures: list[str] = field(default_factory=list)
     logs: Path | None = None
 
@@ -47,6 +51,7 @@ class Report:
         lines += [f"  {count:4} {name}" for name, count in sorted(self.injected.items())]
         lines += [f"processes that ended by themselves: {dict(self.ended) or 'none'}", "EC2 calls by outcome:"]
         lines += [f"  {action}: {codes}" for action, codes in self.ec2_codes.items()]
+        lines.append(f"left over, and found by the collector of orphans: {self.collected}")
         if not self.failures:
             return [*lines, f"seed {self.seed}: all is right, {self.recovery_seconds:.0f} s after the last trouble"]
         wrong = f"seed {self.seed}: {len(self.failures)} things are wrong"

@@ -14,7 +14,7 @@ from chaos import troubles
 from chaos.agents import Nodes
 from chaos.ground import Ground
 from chaos.report import Options, Report
-from chaos.verdict import Verdict
+from chaos.verdict import GRACE_SECONDS, Verdict
 from eni_tasks.sandbox.running import Sandbox
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 START_SECONDS = 90.0
 LOOK_SECONDS = 1.0
 TELL_SECONDS = 10.0
+COLLECT_SECONDS = 60.0
 STEPS_PER_SECOND = 8.0
 # Several interfaces of few addresses each: there is always a reason to make another.
 TYPES = ("m5.large", "m5.xlarge", "t3.medium", "r5.xlarge", "t3.large", "m5.2xlarge")
@@ -34,6 +35,8 @@ SETTINGS = {
     "ENI_TASKS_LEASE_SECONDS": str(troubles.LEASE_SECONDS),
     "ENI_TASKS_OVERDUE_SECONDS": "3",
     "ENI_TASKS_SETTLE_SECONDS": str(troubles.SETTLE_SECONDS),
+    "ENI_TASKS_ORPHAN_INTERVAL_SECONDS": "5",
+    "ENI_TASKS_ORPHAN_GRACE_SECONDS": str(GRACE_SECONDS),
     "ENI_TASKS_KUBE_TIMEOUT_SECONDS": "3",
     "ENI_TASKS_WATCH_TIMEOUT_SECONDS": "4",
 }
@@ -84,7 +87,17 @@ class _Run:
         self._ground.calm()
         self._say("calm")
         if self._converges("everything is right again", self._options.deadline_seconds):
-            self._report.failures += [*self._verdict.leftovers(), *self._verdict.violations()]
+            self._collect()
+        self._report.failures += [*self._verdict.leftovers(), *self._verdict.violations()]
+
+    def _collect(self) -> None:
+        """Give the collector of orphans its time: now nothing is in the making, so all that is left is for it."""
+        deadline = time.monotonic() + COLLECT_SECONDS
+        while (left := len(self._verdict.leftovers())) and time.monotonic() < deadline:
+            self._report.collected = max(left, self._report.collected)
+            self._ground.tick()
+            self._verdict.let_grace_pass()
+            time.sleep(LOOK_SECONDS)
 
     def _suffer(self, plan: list[tuple[float, str, int]]) -> None:
         began, steps = time.monotonic(), 0
@@ -119,7 +132,6 @@ class _Run:
                 return True
             if after > within_seconds:
                 self._report.failures += [f"not within {within_seconds:.0f} s: {what}", *missing]
-                self._report.failures += [*self._verdict.leftovers(), *self._verdict.violations()]
                 return False
             if after > told + TELL_SECONDS:
                 told = after

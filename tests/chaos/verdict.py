@@ -19,6 +19,7 @@ from eni_tasks.errors import EniTasksError
 from eni_tasks.model.network import NodeName
 from eni_tasks.ports.work import WorkKind
 from eni_tasks.sandbox.running import CLUSTER
+from eni_tasks.services.dispatch import ORPHANS
 from eni_tasks.services.inspect import Inspect
 from eni_tasks.settings import Settings
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from chaos.ground import Ground
     from eni_tasks.sandbox.ec2.records import Interface
 
+GRACE_SECONDS = 60.0
 OURS = {"io.cilium/cluster-name": CLUSTER}
 
 
@@ -85,6 +87,8 @@ class Verdict:
         try:
             for kind in WorkKind:
                 for name in state.zrange(keys.pending(kind), 0, -1):
+                    if name.decode() == ORPHANS:
+                        continue  # the collector waits for its grace
                     yield f"{kind} of {name.decode()} is pending: {state.hgetall(keys.work(kind, name.decode()))}"
             for what, key in {"journal": keys.journal, "ledger": keys.ledger}.items():
                 for name, entry in state.hgetall(key).items():
@@ -95,6 +99,13 @@ class Verdict:
     def leftovers(self) -> list[str]:
         """Our interfaces that nobody uses."""
         return [f"{each.id} in {each.subnet_id} is left over" for each in self._ground.ec2.leftovers(**OURS)]
+
+    def let_grace_pass(self) -> None:
+        """Age what the collector of orphans has seen: nobody wants to wait for its grace."""
+        state, key = self._ground.redis, self._keys.orphans
+        aged = {name: seen_at - GRACE_SECONDS * 1000 for name, seen_at in state.zrange(key, 0, -1, withscores=True)}
+        if aged:
+            state.zadd(key, aged)
 
     def violations(self) -> list[str]:
         """What should never have been."""
