@@ -58,6 +58,7 @@ def look(**changes: Any) -> Look:
             SubnetLook(id=SubnetId("tight"), availability_zone="b", free=5, reserved=3, benched_until=NOW + 60),
         ),
         "infrastructure_at": NOW - 12,
+        "orphans_count": 0,
     }
     return Look(**(values | changes))
 
