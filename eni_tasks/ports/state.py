@@ -101,12 +101,12 @@ class Store(Protocol):
         ...
 
     # -- nodes ---------------------------------------------------------------------------------
-    def put_nodes(self, objects: Sequence[Mapping[str, Any]]) -> list[dict[str, Any] | Literal[False] | None]:
-        """Store trimmed objects, each only if its resourceVersion is newer than the stored one's.
+    def before(self, objects: Sequence[Mapping[str, Any]]) -> list[dict[str, Any] | Literal[False] | None]:
+        """Compare trimmed objects with the stored ones.
 
         Returns:
-            Per object: False if it was not newer (nothing stored), else the object stored before
-            it (None if there was none).
+            Per object: False if its resourceVersion is not newer than the stored one's, else the object
+            that is stored (None if there is none).
         """
         ...
 

@@ -5,7 +5,8 @@ A hint that cannot be sent is no loss: the mark stays, and `sweep` sends it agai
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
 
 from eni_tasks.errors import StateUnavailable
 from eni_tasks.model.network import InstanceId, NodeName
@@ -80,16 +81,33 @@ class Dispatch:
             self.send(claim.kind, [claim.name])
         return finished
 
+    def take_in(
+        self,
+        objects: Sequence[Mapping[str, Any]],
+        *,
+        reads: Sequence[NodeName],
+        maintain: Sequence[tuple[NodeName, Urgency]],
+        publish: Sequence[tuple[NodeName, Urgency]],
+        needy: Sequence[NodeName],
+    ) -> None:
+        """Store objects with what follows from them (see `Runs.take_in`), and send the messages."""
+        taken = self._runs.take_in(objects, reads=reads, maintain=maintain, publish=publish, needy=needy)
+        self.send(WorkKind.MAINTAIN, taken.maintain)
+        self.send(WorkKind.PUBLISH, taken.publish)
+
     def end(
         self,
         claim: Claim,
         *,
         memory: Memory | None = None,
         publish: Urgency | None = None,
+        needy: bool | None = None,
         again_after_seconds: float | None = None,
     ) -> Finished:
         """End a run (see `Runs.end`), and send the messages for what must follow it."""
-        ended = self._runs.end(claim, memory=memory, publish=publish, again_after_seconds=again_after_seconds)
+        ended = self._runs.end(
+            claim, memory=memory, publish=publish, needy=needy, again_after_seconds=again_after_seconds
+        )
         if publish is not None:
             self._count(WorkKind.PUBLISH, sent=int(ended.publish), folded=int(not ended.publish))
         if ended.publish:

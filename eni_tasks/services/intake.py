@@ -21,7 +21,7 @@ from eni_tasks.model.node import Node, Policy
 from eni_tasks.model.plan import Urgency
 from eni_tasks.observability.logs import logger
 from eni_tasks.ports.state import Store
-from eni_tasks.ports.work import Work, WorkKind
+from eni_tasks.ports.work import Work
 from eni_tasks.services.dispatch import Dispatch
 
 
@@ -41,28 +41,34 @@ class Intake:
             objects: trimmed CiliumNodes; one that is not newer than what is stored is passed over,
                 one that cannot be understood is told in the log and affects nobody else.
         """
+        newer: list[Mapping[str, Any]] = []
         reads: list[NodeName] = []
         marks: list[tuple[NodeName, Urgency]] = []
         rewrites: list[tuple[NodeName, Urgency]] = []
-        for obj, before in zip(objects, self._store.put_nodes(objects), strict=True):
-            if before is False or (node := self._parsed(obj)) is None or node.ignored:
+        needy: list[NodeName] = []
+        for obj, before in zip(objects, self._store.before(objects), strict=True):
+            if before is False:
                 continue
-            old = self._parsed(before) if isinstance(before, Mapping) else None
+            newer.append(obj)
+            if (node := self._parsed(obj)) is None or node.ignored:
+                continue
+            figures = figures_at_a_glance(node, self._policy.pre_allocate_default)
+            old = self._parsed(before) if before else None
             if old is None or (old.uid, old.instance_id) != (node.uid, node.instance_id):
                 self._replaced(old, node)
                 reads.append(node.name)
             elif (wanted := self._theirs(node, old)) != (had := self._theirs(old, old)):
-                figures = figures_at_a_glance(node, self._policy.pre_allocate_default)
                 if figures.needed > 0:
                     marks.append((node.name, watermark.urgency(figures)))
                 if msgspec.structs.replace(wanted, used=had.used) != had:
                     rewrites.append((node.name, Urgency.DEFICIT))
-        if reads:
-            self._store.want_reads(reads)
-        if marks:
-            self._dispatch.mark(WorkKind.MAINTAIN, sorted(marks, key=lambda mark: mark[1]), ends_wait=True)
-        if rewrites:
-            self._dispatch.mark(WorkKind.PUBLISH, rewrites, ends_wait=True)
+            else:
+                continue
+            if figures.needed > 0:
+                needy.append(node.name)
+        if newer:
+            marks.sort(key=lambda mark: mark[1])
+            self._dispatch.take_in(newer, reads=reads, maintain=marks, publish=rewrites, needy=needy)
 
     def gone(self, name: NodeName, uid: str) -> None:
         """Take a deletion: the node's work, memory and facts go with it, unless it is another object by now."""

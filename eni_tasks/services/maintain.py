@@ -45,6 +45,7 @@ class End(Value, frozen=True):
 
     memory: Memory | None = None
     publish: Urgency | None = None
+    needy: bool | None = None
     again_after_seconds: float | None = None
 
 
@@ -108,7 +109,11 @@ class Maintain:
                 logger().warning("claim_lost", error=str(error))
                 report["skipped"] = str(error)
             finished = self._dispatch.end(
-                claim, memory=end.memory, publish=end.publish, again_after_seconds=end.again_after_seconds
+                claim,
+                memory=end.memory,
+                publish=end.publish,
+                needy=end.needy,
+                again_after_seconds=end.again_after_seconds,
             )
             if finished is Finished.WAITING:
                 report["again_after_seconds"] = end.again_after_seconds
@@ -133,8 +138,12 @@ class Maintain:
                 publish = decision.urgency
             over = taken == MAX_ACTIONS or time.monotonic() > ends_at or self._stopping.is_set()
             if step.stop or over:
-                changed = memory if memory != stored else None
-                return End(memory=changed, publish=publish, again_after_seconds=again if step.stop else 0.0)
+                return End(
+                    memory=memory if memory != stored else None,
+                    publish=publish,
+                    needy=_needy(gathered, decision),
+                    again_after_seconds=again if step.stop else 0.0,
+                )
             gathered, at_rest = self._next(claim, gathered, step, memory)
             if publish is Urgency.EMPTY and not at_rest:
                 # Pods wait: what there is so far is shown before the next interface is made.
@@ -194,6 +203,13 @@ class Maintain:
         # Compared instead of remembered: this run ends what one that died may have begun.
         snapshot = msgspec.structs.replace(gathered.snapshot, memory=memory)
         return any(writes(gathered.obj, snapshot, self._policy))
+
+
+def _needy(gathered: Gathered, decision: Plan) -> bool | None:
+    """Say whether the node lacks addresses that it could have; None if its facts are unknown."""
+    if gathered.snapshot.interfaces is None:
+        return None
+    return decision.figures.needed > 0 and decision.reason is not Reason.AT_CAPACITY
 
 
 def _learned(gathered: Gathered, decision: Plan, step: Step) -> tuple[Memory, float | None]:

@@ -40,6 +40,9 @@ class Keys:
         # ZSET. Node whose instance is to be read → due; while it is being read: end of the reader's lease.
         self.reads = f"{prefix}reads"
 
+        # ZSET. Node that lacks addresses which it could have → since when.
+        self.needy = f"{prefix}needy"
+
         # HASH. json: Infrastructure; described_at: readers fetch the big value only when this has changed.
         self.infrastructure = f"{prefix}infrastructure"
         # HASH. Instance type → Limits, JSON; or "-<until>" for a type that EC2 does not know.
@@ -59,7 +62,8 @@ class Keys:
         # only waits longer.
         self.removed = f"{prefix}removed"
 
-        # HASH. pause: Pause, JSON; there while mutations are paused.
+        # HASH. pause: Pause, JSON; there while mutations are paused. reads: why reads of EC2 fail, in words;
+        # there from a failed read until the next good one. read_at: when the last good full read began.
         self.switches = f"{prefix}switches"
         # Prefix of Celery's own keys: deployments share a Redis without meeting.
         self.broker = f"{prefix}broker:"

@@ -21,17 +21,43 @@ SCAN_COUNT = 200
 class Nodes(Part):
     """The nodes' part of the store."""
 
-    def put_nodes(self, objects: Sequence[Mapping[str, Any]]) -> list[dict[str, Any] | Literal[False] | None]:
-        """See `ports.state.Store.put_nodes`; one round trip per 200 objects."""
-        before: list[dict[str, Any] | Literal[False] | None] = []
+    def before(self, objects: Sequence[Mapping[str, Any]]) -> list[dict[str, Any] | Literal[False] | None]:
+        """See `ports.state.Store.before`; one round trip per 200 objects."""
+        found: list[dict[str, Any] | Literal[False] | None] = []
+        for start in range(0, len(objects), PORTION):
+            metas = [obj["metadata"] for obj in objects[start : start + PORTION]]
+            names = [meta["name"] for meta in metas]
+            stored, versions = self._scripts.together(
+                ("HMGET", self._keys.nodes, *names), ("HMGET", self._keys.versions, *names)
+            )
+            for meta, value, version in zip(metas, stored, versions, strict=True):
+                known = version.decode().split(" ")[0] if version else ""
+                newer = (len(meta["resourceVersion"]), meta["resourceVersion"]) > (len(known), known)
+                found.append(False if not newer else decode_object(value) if value else None)
+        return found
+
+    def put_calls(self, objects: Sequence[Mapping[str, Any]]) -> list[Command]:
+        """The commands that store objects, each only if it is newer than the stored one's."""
+        calls = []
         for start in range(0, len(objects), PORTION):
             args: list[str | bytes] = []
             for obj in objects[start : start + PORTION]:
                 meta = obj["metadata"]
                 args += [meta["name"], meta["resourceVersion"], meta["uid"], *machine_of(obj), encode(obj)]
-            answers = self._scripts.run("put_nodes", [self._keys.nodes, self._keys.versions], args)
-            before += [decode_object(a) if isinstance(a, bytes) else None if a else False for a in answers]
-        return before
+            calls.append(self._scripts.call("put_nodes", [self._keys.nodes, self._keys.versions], args))
+        return calls
+
+    def noted_calls(self, reads: Sequence[NodeName], needy: Sequence[NodeName]) -> list[Command]:
+        """The commands that note nodes to be read, and nodes that lack addresses."""
+        words = [word for name in reads for word in ("read", name)]
+        words += [word for name in needy for word in ("needy", name)]
+        keys = [self._keys.reads, self._keys.needy]
+        step = 2 * PORTION
+        return [self._scripts.call("note", keys, words[i : i + step]) for i in range(0, len(words), step)]
+
+    def needy_call(self, name: NodeName, *, needy: bool) -> Command:
+        """The command that notes whether a node lacks addresses."""
+        return self._scripts.call("note", [self._keys.reads, self._keys.needy], ["needy" if needy else "served", name])
 
     def node(self, name: NodeName) -> dict[str, Any] | None:
         """See `ports.state.Store.node`."""

@@ -144,4 +144,5 @@ class RedisWork:
             for kind in WorkKind:
                 pipe.delete(self._keys.work(kind, name))
                 pipe.zrem(self._keys.pending(kind), name)
+            pipe.zrem(self._keys.needy, name)
             pipe.execute()

@@ -44,7 +44,7 @@ ASSIGNING = [
     ("store", "record", 1),
     ("runs", "end", 1),
 ]
-PUBLISHING = [("nodes", "patch_status", 1), ("nodes", "patch_spec", 1), ("store", "put_nodes", 2)]
+PUBLISHING = [("nodes", "patch_status", 1), ("nodes", "patch_spec", 1), ("runs", "take_in", 1)]
 
 
 def points(calls: list[tuple[str, str, int]]) -> pytest.MarkDecorator:

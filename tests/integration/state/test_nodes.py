@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from state_under_test import KIND, LEASE, NODE, State
@@ -16,6 +16,20 @@ from eni_tasks.ports.work import Claim, Finished
 
 def node(version: str, uid: str = "uid-1", name: str = NODE) -> dict[str, Any]:
     return {"metadata": {"name": name, "uid": uid, "resourceVersion": version}, "spec": {"v": version}}
+
+
+def take_in(state: State, *objects: dict[str, Any]) -> list[dict[str, Any] | Literal[False] | None]:
+    before = state.store.before(objects)
+    state.runs.take_in(objects)
+    return before
+
+
+def test_what_follows_from_objects_is_written_with_them(state: State) -> None:
+    needs = [(NODE, Urgency.EMPTY)]
+    taken = state.runs.take_in([node("1")], reads=[NODE], maintain=needs, publish=needs, needy=[NODE])
+    assert (taken.maintain, taken.publish, state.store.due_reads()) == ((NODE,), (NODE,), 1)
+    again = state.runs.take_in([node("2")], maintain=needs, publish=needs, needy=[NODE])
+    assert (again.maintain, again.publish) == ((), ()), "folded"
 
 
 def machine(instance: str, kind: str, *, later: bool = True) -> dict[str, Any]:
@@ -36,19 +50,19 @@ def machine(instance: str, kind: str, *, later: bool = True) -> dict[str, Any]:
     ids=["longer", "shorter", "same", "beyond 2^53, older", "beyond 2^53, newer", "beyond 2^64"],
 )
 def test_only_newer_objects_are_stored(state: State, stored: str, offered: str, *, newer: bool) -> None:
-    assert state.store.put_nodes([node(stored)]) == [None]
-    assert state.store.put_nodes([node(offered)]) == [node(stored) if newer else False]
+    assert take_in(state, node(stored)) == [None]
+    assert take_in(state, node(offered)) == [node(stored) if newer else False]
     assert state.store.node(NODE) == node(offered if newer else stored)
 
 
 def test_another_object_of_the_same_name_follows_the_same_rule(state: State) -> None:
-    state.store.put_nodes([node("5", "uid-1")])
-    assert state.store.put_nodes([node("4", "uid-0"), node("6", "uid-2")]) == [False, node("5", "uid-1")]
+    take_in(state, node("5", "uid-1"))
+    assert take_in(state, node("4", "uid-0"), node("6", "uid-2")) == [False, node("5", "uid-1")]
 
 
 def test_many_in_one_call_and_read_back_in_portions(state: State) -> None:
     objects = [node("1", name=f"n{i}") for i in range(450)]
-    assert state.store.put_nodes(objects) == [None] * 450
+    assert take_in(state, *objects) == [None] * 450
     assert sorted(o["metadata"]["name"] for o in state.store.nodes()) == sorted(f"n{i}" for i in range(450))
 
 
@@ -68,7 +82,7 @@ def test_many_in_one_call_and_read_back_in_portions(state: State) -> None:
 )
 def test_a_node_is_dropped_if_it_is_still_that_one(state: State, uid: str, version: str, *, dropped: bool) -> None:
     claim = state.claim()
-    state.store.put_nodes([node("100")])
+    take_in(state, node("100"))
     write(state, claim, b"step")
     state.runs.end(claim, memory=Memory(failures=1))
     assert state.store.drop_node(NODE, uid=uid, resource_version=version) is dropped
@@ -77,10 +91,10 @@ def test_a_node_is_dropped_if_it_is_still_that_one(state: State, uid: str, versi
 
 
 def test_a_node_is_dropped_once(state: State) -> None:
-    state.store.put_nodes([node("1")])
+    take_in(state, node("1"))
     assert state.store.drop_node(NODE)
     assert not state.store.drop_node(NODE)
-    assert state.store.put_nodes([node("1")]) == [None]
+    assert take_in(state, node("1")) == [None]
 
 
 def write(state: State, claim: Claim, entry: bytes) -> bool:
@@ -113,7 +127,7 @@ def test_an_empty_world_is_unknown_not_zero(state: State) -> None:
 
 
 def test_a_run_begins_and_ends_in_one_round_trip_each(state: State) -> None:
-    state.store.put_nodes([machine("i-1", "m5.large")])
+    take_in(state, machine("i-1", "m5.large"))
     state.store.put_infrastructure(Infrastructure(described_at=1))
     state.store.gather(NODE)  # decodes the infrastructure, once
     exchanges: list[int] = []
@@ -136,7 +150,7 @@ def test_a_held_node_has_no_other_run(state: State) -> None:
 
 @pytest.mark.parametrize("place", ["spec", "eni"], ids=["later generation", "Cilium 1.6"])
 def test_a_world_has_the_facts_and_limits_of_the_objects_machine(state: State, place: str) -> None:
-    state.store.put_nodes([machine("i-7", "m5.large", later=place == "spec")])
+    take_in(state, machine("i-7", "m5.large", later=place == "spec"))
     shown = Shown(instance_id=InstanceId("i-7"), interfaces=(), version=0)
     state.store.merge([shown], started_at=state.store.now())
     known = Limits(instance_type="m5.large", max_interfaces=3, ipv4_per_interface=10)
@@ -151,7 +165,7 @@ def test_a_world_has_the_facts_and_limits_of_the_objects_machine(state: State, p
 )
 def test_an_absurd_object_has_no_machine(state: State, spec: object) -> None:
     obj = node("1") | {"spec": spec}
-    state.store.put_nodes([obj])
+    take_in(state, obj)
     world = state.store.gather(NODE)
     assert (world.obj, world.facts, world.limits_asked) == (obj, None, False)
 
@@ -160,7 +174,7 @@ def test_limits_tell_unknown_from_never_asked(state: State) -> None:
     known = Limits(instance_type="m5.large", max_interfaces=3, ipv4_per_interface=10)
     state.store.put_limits({"m5.large": known, "x9.odd": None}, negative_ttl_seconds=600)
     assert state.store.limits(["m5.large", "x9.odd", "new"]) == {"m5.large": known, "x9.odd": None}
-    state.store.put_nodes([machine("i-1", "x9.odd")])
+    take_in(state, machine("i-1", "x9.odd"))
     assert (state.store.gather(NODE).limits, state.store.gather(NODE).limits_asked) == (None, True)
     state.store.put_limits({"x9.odd": None}, negative_ttl_seconds=-1)
     assert state.store.limits(["x9.odd"]) == {}
@@ -191,7 +205,7 @@ def test_a_slot_is_one_callers_per_period(state: State) -> None:
 
 def test_every_key_carries_the_clusters_hash_tag(state: State) -> None:
     claim = state.claim()
-    state.store.put_nodes([node("1")])
+    take_in(state, node("1"))
     write(state, claim, b"x")
     state.store.begin_epoch()
     assert state.keys.work(KIND, NodeName("n")) == f"{{eni:{state.cluster}}}:v1:work:maintain:n"

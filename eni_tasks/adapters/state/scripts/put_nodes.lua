@@ -2,7 +2,7 @@
 --
 -- KEYS    1: nodes, 2: versions
 -- ARGV    for each object: name, resourceVersion, uid, instance id, instance type, JSON
--- Answer  for each: 0 if it was not newer, 1 if it is the first of its name, else the JSON stored before it
+-- Answer  how many were stored
 --
 -- Why a script: watchers deliver the same events in any order.
 --
@@ -15,16 +15,14 @@ local function newer(a, b)
   return a > b
 end
 
-local answer = {}
+local stored = 0
 for i = 1, #ARGV, 6 do
   local name, version, object = ARGV[i], ARGV[i + 1], ARGV[i + 5]
   local known = redis.call('HGET', KEYS[2], name)
-  if known and not newer(version, string.match(known, '^%S*')) then
-    answer[#answer + 1] = 0
-  else
-    answer[#answer + 1] = redis.call('HGET', KEYS[1], name) or 1
+  if not known or newer(version, string.match(known, '^%S*')) then
     redis.call('HSET', KEYS[1], name, object)
     redis.call('HSET', KEYS[2], name, table.concat(ARGV, ' ', i + 1, i + 4))
+    stored = stored + 1
   end
 end
-return answer
+return stored
