@@ -19,16 +19,19 @@ from eni_tasks.adapters.state.meters import RedisMeters
 from eni_tasks.adapters.state.orphans import RedisOrphans
 from eni_tasks.adapters.state.repair import RedisRepairs
 from eni_tasks.adapters.state.runs import RedisRuns
+from eni_tasks.adapters.state.server import RedisServer
 from eni_tasks.adapters.state.standing import RedisStandings
 from eni_tasks.adapters.state.store import RedisStore
 from eni_tasks.adapters.state.work import RedisWork
 from eni_tasks.domain.orphans import Rule
 from eni_tasks.observability.logs import logger
 from eni_tasks.observability.meter import Meter
+from eni_tasks.ports.doctor import Workers
 from eni_tasks.ports.messages import Messages
 from eni_tasks.services.assigning import Assigner
 from eni_tasks.services.creating import Creator
 from eni_tasks.services.dispatch import Dispatch
+from eni_tasks.services.doctor.examination import Doctor
 from eni_tasks.services.inspect import Inspect
 from eni_tasks.services.intake import Intake
 from eni_tasks.services.keeper import Keeper
@@ -85,6 +88,7 @@ class Services:
         self.meters = RedisMeters(client, keys)
         self.repairs = RedisRepairs(client, scripts, keys)
         self.standings = RedisStandings(client, keys)
+        self.redis_server = RedisServer(client, keys)
         self.runs = RedisRuns(scripts, self.work, self.store)
         self.orphan_memory = RedisOrphans(client, scripts, keys)
         self.dispatch = Dispatch(self.work, self.runs, messages, self.orphan_memory, self.meter)
@@ -204,6 +208,27 @@ class Services:
             mutator,
             self.meter,
             rule,
+        )
+
+    def doctor(self, workers: Workers) -> Doctor:
+        """Who finds out what stands in the way.
+
+        Args:
+            workers: how our workers are asked (Celery's business).
+        """
+        from eni_tasks.adapters.ec2.client import ClientOptions  # noqa: PLC0415 - see the top
+        from eni_tasks.adapters.ec2.dry_run import Ec2DryRuns  # noqa: PLC0415 - see the top
+        from eni_tasks.adapters.kube.access import KubeAccess  # noqa: PLC0415 - see the top
+
+        options = ClientOptions(read_timeout_seconds=self.settings.ec2_timeout_seconds)
+        return Doctor(
+            self.settings,
+            self.store,
+            self.lookout,
+            self.redis_server,
+            lambda: KubeAccess(self.kube),
+            Ec2DryRuns(options),
+            workers,
         )
 
     def ticker(self, on_new_epoch: Callable[[], None]) -> Ticker:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from eni_tasks.cli import flower, nodes, processes, repairs
+from eni_tasks.cli.doctor import doctor
 from eni_tasks.cli.events import events
 from eni_tasks.cli.exporter import exporter
 from eni_tasks.cli.output import JsonFlag, fail, print_json, told
@@ -33,6 +34,7 @@ main.command()(repairs.pause)
 main.command()(repairs.resume)
 main.command()(repairs.unlock)
 main.command()(events)
+main.command()(doctor)
 main.command()(exporter)
 main.command()(flower.flower)
 main.command()(sandbox)

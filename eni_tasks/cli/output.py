@@ -61,7 +61,8 @@ def print_page(*parts: str | Table) -> None:
 
 def _plain(part: Table) -> str:
     lines = [part.title] if part.title else []
-    lines += ["\t".join(str(cell) for cell in row) for row in (part.columns, *part.rows)]
+    # What others told us may hold line ends; a row stays a line.
+    lines += ["\t".join(" ".join(str(cell).split()) for cell in row) for row in (part.columns, *part.rows)]
     return "".join(f"{line}\n" for line in lines)
 
 

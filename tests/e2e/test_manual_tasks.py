@@ -1,4 +1,4 @@
-"""Every task can be started by hand, from Flower's API and with `celery call`, and its report is Flower's result."""
+"""For people: every task can be started by hand, with a report as its result; the doctor finds nothing wrong."""
 
 from __future__ import annotations
 
@@ -107,3 +107,11 @@ def test_wrong_arguments_are_refused_by_name_and_do_nothing(system: System) -> N
         assert words in shown["exception"]
     assert system.services.budgets.paused() is None
     assert not any("Traceback" in (system.sandbox.folder / f"{queue}.log").read_text() for queue in QUEUES)
+
+
+def test_the_doctor_finds_nothing_wrong(system: System) -> None:
+    answer = system.cli("doctor", "--json")
+    assert answer.returncode == 0, answer.stdout
+    findings = json.loads(answer.stdout)["findings"]
+    assert {finding["verdict"] for finding in findings} <= {"ok", "unknown"}
+    assert {finding["what"] for finding in findings} >= {*QUEUES, "ticks", "reachable", "ec2:AssignPrivateIpAddresses"}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from eni_tasks.sandbox.ec2 import interfaces, reading
 from eni_tasks.sandbox.ec2.refusals import Refused, invalid_value
 from eni_tasks.sandbox.ec2.render import interface_xml, items
+from eni_tasks.sandbox.ec2.world import OWNER_ID
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -104,6 +105,13 @@ def _unassign(world: World, query: Query) -> str:
     return DONE
 
 
+def _identity(world: World, query: Query) -> str:
+    """STS' call, since the same endpoint is often set for all of AWS."""
+    del world, query
+    arn, account = f"arn:aws:iam::{OWNER_ID}:user/sandbox", f"<Account>{OWNER_ID}</Account>"
+    return f"<GetCallerIdentityResult><Arn>{arn}</Arn><UserId>sandbox</UserId>{account}</GetCallerIdentityResult>"
+
+
 class Actions:
     """The calls by name."""
 
@@ -129,6 +137,7 @@ class Actions:
             "DeleteNetworkInterface": ({"NetworkInterfaceId"}, _delete),
             "ModifyNetworkInterfaceAttribute": ({"NetworkInterfaceId", "Attachment"}, _modify),
             "AssignPrivateIpAddresses": ({"NetworkInterfaceId", "SecondaryPrivateIpAddressCount"}, _assign),
+            "GetCallerIdentity": (set(), _identity),
             "UnassignPrivateIpAddresses": ({"NetworkInterfaceId", "PrivateIpAddress"}, _unassign),
         }
 

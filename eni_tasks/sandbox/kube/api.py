@@ -183,6 +183,8 @@ class Api:
             return 200, b"ok"
         if path == "/version":
             return 200, msgspec.json.encode({"major": "1", "minor": "30", "gitVersion": "v1.30.0-sandbox"})
+        if path == "/apis":
+            return 200, msgspec.json.encode(_group_list())
         if path == _ROOT:
             return 200, msgspec.json.encode(_resource_list())
         if path == _SUBJECT_REVIEW and request.method == "POST":
@@ -247,6 +249,12 @@ def _list_body(page: Page) -> bytes:
     head = b'{"apiVersion":"%b","kind":"%bList","metadata":' % (API_VERSION.encode(), KIND.encode())
     items = b",".join(stored.raw for stored in page.items)
     return b"".join((head, msgspec.json.encode(metadata), b',"items":[', items, b"]}\n"))
+
+
+def _group_list() -> Body:
+    version = {"groupVersion": API_VERSION, "version": API_VERSION.rpartition("/")[2]}
+    group = {"name": GROUP, "versions": [version], "preferredVersion": version}
+    return {"kind": "APIGroupList", "apiVersion": "v1", "groups": [group]}
 
 
 def _resource_list() -> Body:

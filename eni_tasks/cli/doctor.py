@@ -1,0 +1,52 @@
+"""`eni-tasks doctor`: what stands in the way, and what to do about it."""
+
+from __future__ import annotations
+
+import typer
+
+from eni_tasks.bootstrap import Services
+from eni_tasks.cli.output import TROUBLE, JsonFlag, Table, print_json, print_page, told, working
+from eni_tasks.cli.processes import start
+from eni_tasks.services.doctor.findings import Finding, Verdict
+from eni_tasks.tasks.app import make_app
+from eni_tasks.tasks.consumers import CeleryWorkers
+from eni_tasks.tasks.messages import CeleryMessages
+from eni_tasks.tasks.registry import QUEUES
+
+COLUMNS = ("verdict", "area", "what", "finding")
+
+
+def doctor(*, json: JsonFlag = False) -> None:
+    """Examine Redis, the API server and our rights there, AWS and each EC2 right, workers, watcher and clocks.
+
+    Nothing is changed: EC2's mutations are asked for as dry runs. Exit code 1 if something does not work.
+    """
+    with told():
+        settings = start()
+        app = make_app(settings)
+        examination = Services(settings, CeleryMessages(app)).doctor(CeleryWorkers(app))
+        findings: list[Finding] = []
+        with working("Examining") as progress:
+            for area, found in examination.examine(QUEUES):
+                progress(area)
+                findings += found
+    trouble = [each for each in findings if each.verdict is Verdict.TROUBLE]
+    if json:
+        print_json({"trouble_count": len(trouble), "findings": findings})
+    else:
+        print_page(*page(findings))
+    if trouble:
+        raise typer.Exit(TROUBLE)
+
+
+def page(findings: list[Finding]) -> list[str | Table]:
+    """All findings in a table, then what to do about those that aren't fine."""
+    rows = [(each.verdict.value, each.area, each.what, each.says) for each in findings]
+    to_do = [each for each in findings if each.do]
+    shown: list[str | Table] = [Table(COLUMNS, rows)]
+    if to_do:
+        advice = [(each.verdict.value, each.area, each.what, each.do) for each in to_do]
+        shown.append(Table(("verdict", "area", "what", "what to do"), advice, "What to do"))
+    count = sum(each.verdict is Verdict.TROUBLE for each in findings)
+    shown.append(f"{len(findings)} things looked at, {count} in trouble.")
+    return shown

@@ -1,0 +1,103 @@
+"""What `doctor` asks the systems around us, each in one round trip or two; nothing is changed by asking."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Protocol
+
+from eni_tasks.model.network import InstanceId, InterfaceId, SubnetId, Value
+
+
+class ServerLook(Value, frozen=True):
+    """A Redis server as it describes itself; "" and None where it does not say.
+
+    `now` is its clock, `resync_slot_seconds` what is left of the slot that a watcher took when it last
+    started the periodic read (None: nobody did within a period).
+    """
+
+    now: float
+    product: str
+    version: str
+    mode: str
+    role: str
+    eviction: str
+    used_bytes: int
+    most_bytes: int
+    persistence: str
+    persistence_error: str
+    resync_slot_seconds: float | None
+
+
+class RedisServer(Protocol):
+    """The server itself, not what we keep in it; raises StateUnavailable."""
+
+    def look(self) -> ServerLook:
+        """Ask for everything."""
+        ...
+
+
+class ClusterRights(Protocol):
+    """The API server's word on what it serves and what we may do; raises ClusterUnavailable, ClusterRefused."""
+
+    def serves(self) -> frozenset[str]:
+        """Name the resources of cilium.io/v2, subresources as `ciliumnodes/status`; none if there is no such group."""
+        ...
+
+    def may(self, verb: str, resource: str, subresource: str = "") -> tuple[bool, str]:
+        """Ask whether we may do something to resources of cilium.io, and why (not)."""
+        ...
+
+    def now(self) -> float | None:
+        """The server's clock in whole seconds; None if it tells none."""
+        ...
+
+
+class Right(StrEnum):
+    """What EC2 says about an action."""
+
+    ALLOWED = "allowed"
+    DENIED = "denied"
+    UNKNOWN = "unknown"
+
+
+class Permission(Value, frozen=True):
+    """The answer for one action; `why` is EC2's text, or what is missing for asking."""
+
+    action: str
+    right: Right
+    why: str = ""
+
+
+class Sample(Value, frozen=True):
+    """Real things to ask about, since rights may depend on them; "" and () where none is known.
+
+    The interface is one of ours: policies let us change only those that bear our tag.
+    """
+
+    tags: Mapping[str, str] = {}
+    subnet_id: SubnetId = SubnetId("")
+    security_groups: tuple[str, ...] = ()
+    instance_id: InstanceId = InstanceId("")
+    interface_id: InterfaceId = InterfaceId("")
+    attachment_id: str = ""
+
+
+class Ec2Rights(Protocol):
+    """EC2's word on what we may do; raises Ec2Error when it gives none at all, InvalidInput without a region."""
+
+    def identity(self) -> str:
+        """Who we are to AWS: the ARN."""
+        ...
+
+    def permission(self, action: str, sample: Sample) -> Permission:
+        """Ask whether we may call an action on `sample`."""
+        ...
+
+
+class Workers(Protocol):
+    """The workers that answer; raises StateUnavailable when the broker does not."""
+
+    def queues(self) -> Mapping[str, tuple[str, ...]]:
+        """Worker → the queues that it serves, of those that answered in time."""
+        ...

@@ -1,0 +1,111 @@
+"""AWS: who we are there, and whether each EC2 action that we call would be let through."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+
+from eni_tasks.domain.cilium_node import parse_node
+from eni_tasks.errors import Ec2Error, InvalidInput
+from eni_tasks.model.network import InterfaceId
+from eni_tasks.model.node import Node, Policy
+from eni_tasks.ports.doctor import Ec2Rights, Permission, Right, Sample
+from eni_tasks.ports.state import Store
+from eni_tasks.services.doctor.findings import Area, Finding
+
+READS = (
+    "DescribeNetworkInterfaces",
+    "DescribeVpcs",
+    "DescribeSubnets",
+    "DescribeSecurityGroups",
+    "DescribeRouteTables",
+    "DescribeInstanceTypes",
+)
+MUTATIONS = (
+    "AssignPrivateIpAddresses",
+    "CreateNetworkInterface",
+    "AttachNetworkInterface",
+    "ModifyNetworkInterfaceAttribute",
+    "DetachNetworkInterface",
+    "DeleteNetworkInterface",
+)
+ALSO = {"CreateNetworkInterface": " and ec2:CreateTags (tags ride in the create call)"}
+INSTANCES_LOOKED_AT = 1000
+
+
+def examine_ec2(rights: Ec2Rights, sample: Sample, *, by_instance_tags: bool) -> list[Finding]:
+    """Ask AWS.
+
+    Args:
+        rights: who answers.
+        sample: real things to ask about.
+        by_instance_tags: whether instances are chosen by tags, which takes one more right.
+    """
+    area = Area("aws")
+    try:
+        _identity(area, rights)
+        for action in (*READS, *(("DescribeInstances",) if by_instance_tags else ()), *MUTATIONS):
+            _right(area, rights.permission(action, sample))
+    except InvalidInput as error:
+        area.trouble("region", str(error), "Set AWS_REGION to the region of the nodes.")
+    except Ec2Error as error:
+        area.trouble(
+            "credentials",
+            f"EC2 takes no call of ours: {error.code}: {error.message}",
+            "See that the pod's role (IRSA, Pod Identity), or AWS_ACCESS_KEY_ID and its kin, are right here.",
+        )
+    return area.findings
+
+
+def _identity(area: Area, rights: Ec2Rights) -> None:
+    try:
+        area.ok("identity", f"We are {rights.identity()}.")
+    except Ec2Error as error:
+        # Nothing of ours needs it: a cluster without a way to STS works all the same.
+        area.unknown("identity", f"AWS does not tell who we are: {error.code}.", "Nothing, if the actions below work.")
+
+
+def _right(area: Area, permission: Permission) -> None:
+    action = permission.action
+    what = f"ec2:{action}"
+    if permission.right is Right.ALLOWED:
+        area.ok(what, "Allowed.")
+    elif permission.right is Right.DENIED:
+        also = ALSO.get(action, "")
+        area.trouble(what, f"Denied: {permission.why}", f"Allow {what}{also} to our role; see the chart's IAM policy.")
+    else:
+        area.unknown(what, f"Can't be told: {permission.why}.", "Ask again when the fleet has an interface of ours.")
+
+
+def sample_of(store: Store, policy: Policy) -> Sample:
+    """Find real things that rights can be asked about: an interface of ours, else any of a node.
+
+    Args:
+        store: where the facts are.
+        policy: says what ours are tagged with.
+    """
+    served = (node.instance_id for node in _nodes(store) if node.instance_id)
+    instances = list(islice(served, INSTANCES_LOOKED_AT))
+    facts = store.facts(instances)
+    interfaces = [each for known in facts.values() for each in known.interfaces]
+    if not interfaces:
+        return Sample(tags=policy.interface_tags)
+    ours = policy.interface_tags.items()
+    mine = next((each for each in interfaces if each.attachment_id and ours <= each.tags.items()), None)
+    shown = mine or interfaces[0]
+    return Sample(
+        tags=policy.interface_tags,
+        subnet_id=shown.subnet_id,
+        security_groups=shown.security_groups,
+        instance_id=shown.instance_id,
+        interface_id=mine.id if mine else InterfaceId(""),
+        attachment_id=mine.attachment_id if mine else "",
+    )
+
+
+def _nodes(store: Store) -> Iterator[Node]:
+    for obj in store.nodes():
+        try:
+            yield parse_node(obj)
+        except InvalidInput:
+            continue  # `status` tells about it

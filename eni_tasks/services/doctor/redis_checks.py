@@ -1,0 +1,106 @@
+"""The Redis server: whether it can be what this system builds upon."""
+
+from __future__ import annotations
+
+from urllib.parse import parse_qs, urlsplit
+
+from eni_tasks.errors import StateUnavailable
+from eni_tasks.ports.doctor import RedisServer, ServerLook
+from eni_tasks.services.doctor.findings import Area, Finding
+
+LEAST_VERSION = 7  # scripts write after asking for the time
+FULL_SHARE = 0.8
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+def examine_redis(server: RedisServer, url: str) -> tuple[list[Finding], ServerLook | None]:
+    """Look at the server.
+
+    Args:
+        server: the server.
+        url: where it is, as the settings say.
+
+    Returns:
+        The findings, and what the server said (None: nothing).
+    """
+    area = Area("redis")
+    _encryption(area, url)
+    try:
+        look = server.look()
+    except StateUnavailable as error:
+        area.trouble(
+            "reachable", str(error), "Start it, or correct ENI_TASKS_REDIS_URL (`eni-tasks settings` shows it)."
+        )
+        return area.findings, None
+    area.ok("reachable", f"{look.product} {look.version} answers.")
+    _version(area, look)
+    _mode(area, look)
+    _memory(area, look)
+    _persistence(area, look)
+    return area.findings, look
+
+
+def _encryption(area: Area, url: str) -> None:
+    parts = urlsplit(url)
+    options = parse_qs(parts.query)
+    if parts.scheme == "rediss":
+        if options.get("ssl_cert_reqs", ["required"]) != ["required"] or options.get("ssl_check_hostname") == ["false"]:
+            area.note(
+                "TLS", "The server's certificate or name is not verified.", "Take the ssl_ options out of the URL."
+            )
+        else:
+            area.ok("TLS", "The connection is encrypted and the server's certificate verified.")
+    elif parts.hostname in LOOPBACK:
+        area.ok("TLS", "None, and none needed: the server is on this machine.")
+    else:
+        area.note(
+            "TLS",
+            "Everything, the password too, crosses the network unencrypted.",
+            "Use a rediss:// URL, unless the network itself is encrypted.",
+        )
+
+
+def _version(area: Area, look: ServerLook) -> None:
+    major = look.version.partition(".")[0]
+    if major.isdecimal() and int(major) >= LEAST_VERSION:
+        area.ok("version", f"{look.version} is recent enough.")
+    else:
+        area.trouble("version", f"{look.product} {look.version} is too old.", "Run Redis 7.0 or later, or Valkey.")
+
+
+def _mode(area: Area, look: ServerLook) -> None:
+    if look.mode == "cluster":
+        area.trouble("mode", "The server runs in cluster mode, which Celery's transport can't use.", "Turn it off.")
+    elif look.role not in ("", "master"):
+        area.trouble("mode", f"The server is a {look.role}: it refuses writes.", "Point the URL at the primary.")
+    else:
+        area.ok("mode", "A primary, not in cluster mode.")
+
+
+def _memory(area: Area, look: ServerLook) -> None:
+    if not look.eviction:
+        area.unknown("eviction", "The server does not tell its policy.", "See that maxmemory-policy is noeviction.")
+    elif look.eviction != "noeviction":
+        area.trouble(
+            "eviction",
+            f"maxmemory-policy is {look.eviction}: a key evicted may be a claim or a journal.",
+            "Set maxmemory-policy to noeviction (CONFIG SET, or the parameter group of a managed server).",
+        )
+    else:
+        area.ok("eviction", "Nothing is evicted.")
+    if look.most_bytes and look.used_bytes > FULL_SHARE * look.most_bytes:
+        share = f"{100 * look.used_bytes / look.most_bytes:.0f} % of maxmemory is used"
+        area.trouble("memory", f"{share}; at 100 % all writes are refused.", "Give the server more memory.")
+
+
+def _persistence(area: Area, look: ServerLook) -> None:
+    if look.persistence_error:
+        area.trouble(
+            "persistence",
+            f"The last write to disk failed ({look.persistence_error}); the server may refuse writes (MISCONF).",
+            "Look at the server's log and at its disk.",
+        )
+    elif look.persistence:
+        area.ok("persistence", f"Kept on disk: {look.persistence}.")
+    else:
+        area.ok("persistence", "Nothing was written to disk yet. After a restart all is read again from the clusters.")

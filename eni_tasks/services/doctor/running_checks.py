@@ -1,0 +1,127 @@
+"""Our own processes: whether each queue has a worker, work moves, a watcher ticks, and the clocks agree."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from eni_tasks.errors import StateUnavailable
+from eni_tasks.ports.doctor import ServerLook, Workers
+from eni_tasks.ports.lookout import Look
+from eni_tasks.services.doctor.findings import Area, Finding
+
+LATE_SECONDS = 60.0  # the sweep sends what is overdue within seconds: longer means that nobody serves it
+# AWS refuses a signature that is 5 minutes off; Kubernetes' tokens and everybody's logs suffer before.
+CLOCK_NOTE_SECONDS, CLOCK_TROUBLE_SECONDS = 5.0, 120.0
+STALE_PERIODS = 3
+
+
+def examine_workers(workers: Workers, queues: Sequence[str], look: Look) -> list[Finding]:
+    """See who serves which queue, and whether work moves.
+
+    Args:
+        workers: those who can be asked.
+        queues: the queues that must be served.
+        look: the work.
+    """
+    area = Area("queues")
+    try:
+        answers = workers.queues()
+    except StateUnavailable as error:
+        area.trouble("workers", str(error), "See the findings about Redis.")
+        return area.findings
+    for queue in queues:
+        serving = sorted(worker for worker, served in answers.items() if queue in served)
+        waiting = look.queues.get(queue, 0)
+        if serving:
+            area.ok(queue, f"{len(serving)} workers ({', '.join(serving)}); {waiting} messages wait.")
+        else:
+            area.trouble(
+                queue,
+                f"No worker of this queue answered; {waiting} messages wait.",
+                f"Start `eni-tasks worker --queue {queue}`, or scale its Deployment up.",
+            )
+    for kind, work in look.work.items():
+        if work.overdue_count and work.oldest_overdue_seconds > LATE_SECONDS:
+            area.trouble(
+                f"{kind} work",
+                f"{work.overdue_count} nodes wait too long, the first for {work.oldest_overdue_seconds:.0f} s.",
+                "See that watchers and workers run; if they do, add workers to that queue.",
+            )
+        else:
+            area.ok(f"{kind} work", f"{work.pending_count} pending, none late.")
+    return area.findings
+
+
+def examine_watcher(look: Look, server: ServerLook, resync_seconds: float) -> list[Finding]:
+    """See whether a watcher ticks, and whether what it starts gets done.
+
+    Args:
+        look: the shared state.
+        server: what the Redis server told.
+        resync_seconds: the period of the read of everything.
+    """
+    area = Area("watcher")
+    start = "Start `eni-tasks watcher`; it must have the same ENI_TASKS_CLUSTER as the workers."
+    if look.epoch is None:
+        area.trouble("ticks", "No watcher has ticked since Redis was emptied.", start)
+        return area.findings
+    if server.resync_slot_seconds is None:
+        area.trouble("ticks", f"No watcher has started the periodic read within {resync_seconds:g} s.", start)
+    else:
+        since = max(0.0, resync_seconds - server.resync_slot_seconds)
+        area.ok("ticks", f"The periodic read was started {since:.0f} s ago.")
+    resync = "See the log of the workers of queue resync for `read_failed`."
+    if look.infrastructure_at is None:
+        area.note("reads", "EC2 was never read completely (or no node names a VPC).", resync)
+    elif (age := look.now - look.infrastructure_at) > STALE_PERIODS * resync_seconds:
+        area.trouble("reads", f"The last complete read of EC2 began {age:.0f} s ago.", resync)
+    else:
+        area.ok("reads", f"EC2 was read {age:.0f} s ago.")
+    return area.findings
+
+
+def examine_switches(look: Look) -> list[Finding]:
+    """See whether something is stopped for everybody.
+
+    Args:
+        look: the shared state.
+    """
+    area = Area("mutations")
+    if look.pause is not None:
+        area.note("pause", f"Paused by {look.pause.who}: {look.pause.why}.", "`eni-tasks resume` when it is over.")
+    for action, breaker in look.breakers.items():
+        area.trouble(action, f"Stopped for everybody: {breaker.why}", "Mend that; it is probed once a minute.")
+    if not area.findings:
+        area.ok("switches", "Nothing is stopped.")
+    return area.findings
+
+
+def examine_clocks(redis_now: float, redis_asked_at: float, cluster_now: float | None) -> list[Finding]:
+    """Compare our clock with those of others.
+
+    Args:
+        redis_now: Redis' clock.
+        redis_asked_at: ours at that moment.
+        cluster_now: the API server's, cut to whole seconds, just now.
+    """
+    area = Area("clock")
+    _compare(area, "Redis", redis_now - redis_asked_at)
+    if cluster_now is not None:
+        # Cut to whole seconds: in the middle of that second on average.
+        _compare(area, "the API server", cluster_now + 0.5 - time.time())
+    return area.findings
+
+
+def _compare(area: Area, whose: str, ahead_seconds: float) -> None:
+    what = f"against {whose}"
+    if abs(ahead_seconds) <= CLOCK_NOTE_SECONDS:
+        area.ok(what, f"Within {CLOCK_NOTE_SECONDS:g} s of ours.")
+        return
+    side = "ahead of" if ahead_seconds > 0 else "behind"
+    says = f"The clock of {whose} is {abs(ahead_seconds):.0f} s {side} ours."
+    do = "Set the clocks by NTP: AWS refuses what is signed 5 minutes off."
+    if abs(ahead_seconds) > CLOCK_TROUBLE_SECONDS:
+        area.trouble(what, says, do)
+    else:
+        area.note(what, says, do)

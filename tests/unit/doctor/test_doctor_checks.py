@@ -1,0 +1,200 @@
+"""What each answer of a server or of our own processes means, in tables."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+
+from eni_tasks.errors import StateUnavailable
+from eni_tasks.ports.doctor import ServerLook
+from eni_tasks.ports.lookout import BreakerLook, Look, WorkLook
+from eni_tasks.ports.work import Pause, WorkKind
+from eni_tasks.services.doctor.findings import Finding, Verdict
+from eni_tasks.services.doctor.redis_checks import examine_redis
+from eni_tasks.services.doctor.running_checks import (
+    examine_clocks,
+    examine_switches,
+    examine_watcher,
+    examine_workers,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+NOW = 1_000_000.0
+WELL = ServerLook(
+    now=NOW,
+    product="Redis",
+    version="7.0.15",
+    mode="standalone",
+    role="master",
+    eviction="noeviction",
+    used_bytes=10,
+    most_bytes=0,
+    persistence="snapshots",
+    persistence_error="",
+    resync_slot_seconds=50.0,
+)
+LOCAL = "redis://127.0.0.1:6379/0"
+WORK = WorkLook(pending_count=1, claimed_count=0, waiting_count=0, overdue_count=0, oldest_overdue_seconds=0.0)
+
+
+class Server:
+    """Answers what it was told."""
+
+    def __init__(self, look: ServerLook | None) -> None:
+        self._look = look
+
+    def look(self) -> ServerLook:
+        if self._look is None:
+            raise StateUnavailable("Redis did not serve us: refused")
+        return self._look
+
+
+class Answering:
+    """Workers that answer, or a broker that does not."""
+
+    def __init__(self, answers: Mapping[str, tuple[str, ...]] | None) -> None:
+        self._answers = answers
+
+    def queues(self) -> Mapping[str, tuple[str, ...]]:
+        if self._answers is None:
+            raise StateUnavailable("the broker did not pass our question")
+        return self._answers
+
+
+def look(**changes: Any) -> Look:
+    values: dict[str, Any] = {
+        "now": NOW,
+        "epoch": "e",
+        "pause": None,
+        "work": dict.fromkeys(WorkKind, WORK),
+        "queues": {"ec2": 3, "apiserver": 0},
+        "budgets": {},
+        "breakers": {},
+        "subnets": (),
+        "infrastructure_at": NOW - 20,
+        "orphans_count": 0,
+    }
+    return Look(**(values | changes))
+
+
+def not_fine(findings: list[Finding]) -> list[tuple[str, str]]:
+    assert all(bool(finding.do) == (finding.verdict is not Verdict.OK) for finding in findings)
+    return [(finding.what, finding.verdict.value) for finding in findings if finding.verdict is not Verdict.OK]
+
+
+@pytest.mark.parametrize(
+    ("changes", "found"),
+    [
+        ({}, []),
+        ({"version": "6.2.14"}, [("version", "trouble")]),
+        ({"version": "10.0"}, []),
+        ({"version": ""}, [("version", "trouble")]),
+        ({"product": "Valkey", "version": "9.1.2"}, []),
+        ({"mode": "cluster"}, [("mode", "trouble")]),
+        ({"role": "slave"}, [("mode", "trouble")]),
+        ({"eviction": "allkeys-lru"}, [("eviction", "trouble")]),
+        ({"eviction": "volatile-ttl"}, [("eviction", "trouble")]),
+        ({"eviction": ""}, [("eviction", "unknown")]),
+        ({"used_bytes": 81, "most_bytes": 100}, [("memory", "trouble")]),
+        ({"used_bytes": 79, "most_bytes": 100}, []),
+        ({"persistence": ""}, []),
+        ({"persistence_error": "rdb_last_bgsave_status"}, [("persistence", "trouble")]),
+    ],
+    ids=lambda value: "-".join(f"{k}={v}" for k, v in value.items()) if isinstance(value, dict) else "",
+)
+def test_redis(changes: dict[str, Any], found: list[tuple[str, str]]) -> None:
+    findings, answer = examine_redis(Server(msgspec.structs.replace(WELL, **changes)), LOCAL)
+    assert not_fine(findings) == found
+    assert answer is not None
+
+
+@pytest.mark.parametrize(
+    ("url", "found"),
+    [
+        (LOCAL, []),
+        ("redis://:secret@localhost", []),
+        ("redis://:secret@redis.example:6379/0", [("TLS", "note")]),
+        ("rediss://:secret@redis.example:6379/0", []),
+        ("rediss://redis.example?ssl_ca_certs=/etc/ca.crt", []),
+        ("rediss://redis.example?ssl_cert_reqs=none", [("TLS", "note")]),
+        ("rediss://redis.example?ssl_check_hostname=false", [("TLS", "note")]),
+    ],
+    ids=["local", "localhost", "plain", "tls", "own-ca", "unverified", "any-name"],
+)
+def test_the_way_to_redis(url: str, found: list[tuple[str, str]]) -> None:
+    findings, _ = examine_redis(Server(WELL), url)
+    assert not_fine(findings) == found
+    assert "secret" not in str(findings)
+
+
+def test_redis_away() -> None:
+    findings, answer = examine_redis(Server(None), LOCAL)
+    assert not_fine(findings) == [("reachable", "trouble")]
+    assert answer is None
+
+
+@pytest.mark.parametrize(
+    ("answers", "found"),
+    [
+        ({"a": ("ec2", "apiserver")}, []),
+        ({"a": ("ec2",), "b": ("apiserver",), "c": ("ec2",)}, []),
+        ({"a": ("ec2",)}, [("apiserver", "trouble")]),
+        ({}, [("ec2", "trouble"), ("apiserver", "trouble")]),
+        (None, [("workers", "trouble")]),
+    ],
+    ids=["one-for-both", "one-each", "one-missing", "none", "no-broker"],
+)
+def test_workers(answers: dict[str, tuple[str, ...]] | None, found: list[tuple[str, str]]) -> None:
+    assert not_fine(examine_workers(Answering(answers), ("ec2", "apiserver"), look())) == found
+
+
+@pytest.mark.parametrize(("seconds", "late"), [(0.0, False), (59.0, False), (61.0, True)])
+def test_work_that_nobody_serves(seconds: float, *, late: bool) -> None:
+    stuck = msgspec.structs.replace(WORK, overdue_count=4, oldest_overdue_seconds=seconds)
+    work = {WorkKind.MAINTAIN: stuck, WorkKind.PUBLISH: WORK}
+    found = not_fine(examine_workers(Answering({"a": ("ec2",)}), ("ec2",), look(work=work)))
+    assert found == ([("maintain work", "trouble")] if late else [])
+
+
+@pytest.mark.parametrize(
+    ("changes", "slot", "found"),
+    [
+        ({}, 50.0, []),
+        ({}, None, [("ticks", "trouble")]),
+        ({"epoch": None}, 50.0, [("ticks", "trouble")]),
+        ({"infrastructure_at": None}, 50.0, [("reads", "note")]),
+        ({"infrastructure_at": NOW - 179}, 50.0, []),
+        ({"infrastructure_at": NOW - 181}, 50.0, [("reads", "trouble")]),
+    ],
+    ids=["well", "no-tick", "emptied", "never-read", "late", "too-late"],
+)
+def test_watcher(changes: dict[str, Any], slot: float | None, found: list[tuple[str, str]]) -> None:
+    server = msgspec.structs.replace(WELL, resync_slot_seconds=slot)
+    assert not_fine(examine_watcher(look(**changes), server, 60.0)) == found
+
+
+@pytest.mark.parametrize(
+    ("changes", "found"),
+    [
+        ({}, []),
+        ({"pause": Pause(who="Ada", why="x", since=NOW)}, [("pause", "note")]),
+        ({"breakers": {"A": BreakerLook(until=NOW, why="x")}}, [("A", "trouble")]),
+    ],
+    ids=["none", "paused", "broken"],
+)
+def test_switches(changes: dict[str, Any], found: list[tuple[str, str]]) -> None:
+    assert not_fine(examine_switches(look(**changes))) == found
+
+
+@pytest.mark.parametrize(
+    ("ahead", "verdict"), [(0, "ok"), (4, "ok"), (-4, "ok"), (30, "note"), (-30, "note"), (200, "trouble")]
+)
+def test_clocks(ahead: float, verdict: str) -> None:
+    of_redis, of_cluster = examine_clocks(NOW + ahead, NOW, time.time() + ahead)
+    assert (of_redis.verdict, of_cluster.verdict) == (verdict, verdict)
+    assert len(examine_clocks(NOW, NOW, None)) == 1
