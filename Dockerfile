@@ -35,6 +35,9 @@ LABEL org.opencontainers.image.title="eni-tasks" \
       org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}"
+# Celery wants names for user and group.
+RUN groupadd --gid 10001 eni-tasks \
+    && useradd --uid 10001 --gid 10001 --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin eni-tasks
 # The large layer first: it changes with the lock file only.
 COPY --from=dependencies /app /app
 RUN --mount=type=bind,from=wheel,source=/dist,target=/dist \

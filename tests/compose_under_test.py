@@ -7,6 +7,8 @@ by `installed`. Redis runs with the file's own options, and the tests' kube-apis
 
 from __future__ import annotations
 
+import base64
+import json
 import re
 import subprocess
 from contextlib import ExitStack, contextmanager
@@ -14,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import redis_servers
 import yaml
-from contract.kube_servers import ADMIN, real_server
+from contract.kube_servers import ADMIN, KubeTarget, real_server
 from installed import ROOT, Installed
 from processes_under_test import Process
 
@@ -56,9 +58,7 @@ class Compose:
         }
         kube = self._folder / "kube"
         kube.mkdir()
-        # As k3s writes it: its own address is right only inside.
-        written = self._api.kubeconfig(kube / "k3s.yaml", ADMIN)
-        written.write_text(written.read_text().replace(self._api.url, "https://127.0.0.1:6443"))
+        _write_as_k3s(self._api, kube / "k3s.yaml")
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -146,6 +146,15 @@ class Compose:
             **self.ports,
         }
         return [_replace(word.replace("$$", "$"), changes) for word in words]
+
+
+def _write_as_k3s(api: KubeTarget, path: Path) -> None:
+    """Its certificate lies inside, and its address is right only on its own host."""
+    config = json.loads(api.kubeconfig(path, ADMIN).read_text())
+    assert api.ca_file
+    authority = base64.b64encode(api.ca_file.read_bytes()).decode()
+    config["clusters"][0]["cluster"] = {"server": "https://127.0.0.1:6443", "certificate-authority-data": authority}
+    path.write_text(json.dumps(config))
 
 
 def _replace(word: str, changes: dict[str, str]) -> str:
