@@ -11,18 +11,9 @@ ENI_TASKS_{{ upper $name }}: {{ join "," $pairs | quote }}
 {{- else if kindIs "slice" $value }}
 ENI_TASKS_{{ upper $name }}: {{ join "," $value | quote }}
 {{- else }}
-ENI_TASKS_{{ upper $name }}: {{ include "eni-tasks.scalar" $value | quote }}
+ENI_TASKS_{{ upper $name }}: {{ $value | quote }}
 {{- end }}
 {{- end }}
-{{- end -}}
-
-{{/* Helm reads every number as a float and would write a million as 1e+06. */}}
-{{- define "eni-tasks.scalar" -}}
-{{- if and (kindIs "float64" .) (eq . (floor .)) -}}
-{{- int64 . -}}
-{{- else -}}
-{{- . -}}
-{{- end -}}
 {{- end -}}
 
 {{- define "eni-tasks.redisName" -}}

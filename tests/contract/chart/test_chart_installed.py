@@ -11,11 +11,14 @@ import pytest
 from chart import NAMESPACE, RELEASE, VALUE_SETS, Object, Values, objects, with_cluster
 from contract.kube_servers import NODES, KubeTarget
 
+from eni_tasks.adapters.kube.access import KubeAccess
 from eni_tasks.adapters.kube.client import KubeClient
 from eni_tasks.adapters.kube.feed import KubeNodeFeed
 from eni_tasks.adapters.kube.nodes import KubeNodes
 from eni_tasks.errors import ClusterRefused
 from eni_tasks.model.network import NodeName
+from eni_tasks.services.doctor.cluster_checks import examine_cluster
+from eni_tasks.services.doctor.findings import Verdict
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -118,12 +121,18 @@ class Rights:
                 refusals.add(what)
         return refusals
 
+    def missed_by_doctor(self) -> set[str]:
+        """What doctor complains about."""
+        findings, _ = examine_cluster(lambda: KubeAccess(self._client))
+        return {finding.what for finding in findings if finding.verdict is Verdict.TROUBLE}
 
-def test_the_role_is_enough_and_each_of_its_verbs_is_needed(api: KubeTarget, tmp_path: Path) -> None:
+
+def test_the_role_is_enough_and_doctor_names_each_verb_that_is_taken_away(api: KubeTarget, tmp_path: Path) -> None:
     body = {"apiVersion": "cilium.io/v2", "kind": "CiliumNode", "metadata": {"name": "node"}, "spec": {}}
     assert api.call("POST", NODES, body)[0] == 201
     rights = Rights(api, tmp_path)
     until(rights.refused, set())
+    assert rights.missed_by_doctor() == set()
     rules = rights.role["rules"]
     for place, rule in enumerate(rules):
         for verb in rule["verbs"]:
@@ -132,6 +141,7 @@ def test_the_role_is_enough_and_each_of_its_verbs_is_needed(api: KubeTarget, tmp
             rights.change(less)
             (resource,) = rule["resources"]
             until(rights.refused, {f"{verb} {resource}"})
+            assert rights.missed_by_doctor() == {f"{verb} {resource}"}
 
 
 def until(look: Callable[[], set[str]], wanted: set[str]) -> None:
