@@ -27,6 +27,8 @@ def test_the_services_make_a_whole_system(tmp_path: Path) -> None:
         for name in checked:
             compose.running[name].until(lambda name=name: compose.healthy(name), f"{name} is healthy")
         until(lambda: at_size(compose), "all pools are at size, and pods use them")
+        doctor = compose.run("watcher", "eni-tasks", "doctor")
+        assert doctor.returncode == 0, doctor.stdout + doctor.stderr
         exported = get(compose, "9464", "/metrics")
         assert f'eni_tasks_ipam_nodes{{category="total"}} {NODES}.0' in exported
         workers = json.loads(get(compose, "5555", "/workers?json=1", auth=f"admin:{PASSWORD}"))["data"]
