@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import getpass
 import socket
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from eni_tasks.cli.common import NodeArgument, services, tell
-from eni_tasks.cli.output import JsonFlag, told
+from eni_tasks.cli.output import TROUBLE, JsonFlag, Table, ago, print_json, print_page, told, working
 from eni_tasks.errors import NodeGone
 from eni_tasks.model.plan import Urgency
 from eni_tasks.ports.work import WorkKind
 from eni_tasks.tasks.base import node_name
+from eni_tasks.tasks.messages import COLLECT_ORPHANS
 
 
 def maintain(node: NodeArgument, *, json: JsonFlag = False) -> None:
@@ -42,6 +43,37 @@ def resync(
         parts.dispatch.refresh_inventory()
         said = ["A read of everything is enqueued."]
         tell({"enqueued": "eni.refresh_inventory", "explanation": said}, json=json)
+
+
+def orphans(
+    *,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Look from here, tell what a pass would delete, and delete nothing.")
+    ] = False,
+    json: JsonFlag = False,
+) -> None:
+    """Have interfaces of this cluster that were left behind deleted now, by the same rules as always."""
+    with told():
+        parts = services()
+        if not dry_run:
+            parts.dispatch.collect_orphans()
+            tell({"enqueued": COLLECT_ORPHANS, "explanation": ["A pass over the orphans is enqueued."]}, json=json)
+            return
+        with working("Listing our interfaces that nothing holds"):
+            report = parts.orphans.run(dry_run=True)
+        print_json(report) if json else print_page(*_orphans_page(report))
+    if "refused" in report:
+        raise typer.Exit(TROUBLE)
+
+
+def _orphans_page(report: dict[str, Any]) -> list[str | Table]:
+    if "refused" in report:
+        return [f"Nothing would be deleted: {report['refused']}."]
+    rows = [(name, "would be deleted now") for name in report["would_delete"]]
+    rows += [(name, f"waits {ago(seconds)}, then a pass deletes it") for name, seconds in report["waiting"].items()]
+    rows += [(name, f"kept: {why}") for name, why in report["kept"].items()]
+    head = f"{report['found']} interfaces of this cluster are attached to nothing."
+    return [head, Table(("interface", "what becomes of it"), rows)] if rows else [head]
 
 
 def pause(
@@ -81,7 +113,7 @@ def unlock(
             report = report | struck | {"explanation": [*report["explanation"], *struck["explanation"]]}
         tell(report, json=json)
     if report["journal"] is False and not strike_out:
-        raise typer.Exit(1)
+        raise typer.Exit(TROUBLE)
 
 
 def _enqueue(kind: WorkKind, node: str, *, json: bool) -> None:

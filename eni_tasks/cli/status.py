@@ -79,6 +79,8 @@ def _warnings(look: Look) -> list[str]:
             f"PAUSED for {ago(look.now - look.pause.since)} by {look.pause.who}: {look.pause.why}. "
             "`eni-tasks resume` lets mutations go on."
         )
+    if look.orphans_count:
+        lines.append(f"{look.orphans_count} interfaces were left behind; `eni-tasks orphans --dry-run` tells which.")
     if look.epoch is None:
         lines.append("Redis is empty, and no watcher has noticed yet: is one running?")
     lines += [

@@ -64,6 +64,7 @@ def outcome(system: System, uuid: str) -> dict[str, Any]:
         ("eni.refresh_instances", [], "'instances': 0"),
         ("eni.resync_node", [NODE], "'believed': True"),
         ("eni.unlock_node", [NODE], "Nobody holds node-0000"),
+        ("eni.collect_orphans", [True], "'would_delete': []"),
     ],
     ids=lambda value: value if isinstance(value, str) and value.startswith("eni.") else "",
 )
@@ -93,6 +94,7 @@ WRONG = [
     ("eni.pause", {"args": ["Ada"]}, "missing a required argument: 'why' (its arguments: who, why)"),
     ("eni.pause", {"args": ["Ada", ""]}, "why='' says nothing"),
     ("eni.pause", {"args": ["Ada", "x", "y"]}, "too many positional arguments (its arguments: who, why)"),
+    ("eni.collect_orphans", {"args": ["yes"]}, "dry_run='yes' is neither true nor false"),
     ("eni.resume", {"args": ["x"]}, "too many positional arguments (its arguments: none)"),
     ("eni.resync_node", {"args": ["nobody"]}, "node nobody: no CiliumNode of that name is known"),
 ]

@@ -179,6 +179,29 @@ def test_everything_is_read_again(cli: Commands) -> None:
     assert cli.sent("resync") == [("eni.refresh_inventory", [])]
 
 
+# -- orphans -----------------------------------------------------------------------------------
+def test_orphans_are_told_and_left_alone(system: System, cli: Commands) -> None:
+    system.add_node()
+    system.settle()
+    ours = {"io.cilium/cilium-managed": "true", "io.cilium/cluster-name": system.cluster}
+    left = system.ec2.add_interface(system.built.pod_subnets["a"], tags=ours)
+    assert "1 interfaces of this cluster are attached to nothing." in cli("orphans", "--dry-run")
+    report = cli.json("orphans", "--dry-run")
+    assert report["would_delete"] == []
+    assert left.id in {**report["waiting"], **report["kept"]}
+    assert left.id in {each.id for each in system.ec2.view().interfaces}
+    assert cli.sent("resync") == []
+
+
+def test_a_pass_over_the_orphans_is_enqueued(cli: Commands) -> None:
+    assert cli.json("orphans")["enqueued"] == "eni.collect_orphans"
+    assert [task for queue in ("ec2", "resync", "apiserver") for task, _ in cli.sent(queue)] == ["eni.collect_orphans"]
+
+
+def test_orphans_are_not_looked_for_before_the_first_read(cli: Commands) -> None:
+    assert "Nothing would be deleted" in cli("orphans", "--dry-run", code=1)
+
+
 # -- events ------------------------------------------------------------------------------------
 def test_events_tell_what_was_done_to_whom(system: System, cli: Commands) -> None:
     system.add_node()

@@ -109,13 +109,14 @@ def test_all_nodes_on_demand(capsys: pytest.CaptureFixture[str]) -> None:
         ({"pause": Pause(who="Ada", why="a move", since=NOW - 300)}, "PAUSED for 5 min by Ada: a move."),
         ({"epoch": None}, "Redis is empty, and no watcher has noticed yet"),
         ({"infrastructure_at": None}, "EC2 was not read yet"),
+        ({"orphans_count": 2}, "2 interfaces were left behind"),
         (
             {"breakers": {ACTION: BreakerLook(until=NOW + 45, why="UnauthorizedOperation")}},
             f"{ACTION} is stopped for everybody: UnauthorizedOperation. It is probed in 45 s.",
         ),
         ({"breakers": {ACTION: BreakerLook(until=NOW - 1, why="x")}}, "It is probed by the next caller."),
     ],
-    ids=["paused", "emptied", "unread", "broken", "due"],
+    ids=["paused", "emptied", "unread", "orphans", "broken", "due"],
 )
 def test_what_concerns_everybody_comes_first(
     capsys: pytest.CaptureFixture[str], changes: dict[str, Any], words: str
