@@ -219,10 +219,6 @@ CASES = [
 ]
 
 
-# What the watcher stored and did not come to mark is no news any more to those who list again.
-HEALED_BY_THE_PERIODIC_READ = ("intake",)
-
-
 def instance_of(system: System) -> str:
     return system.object()["spec"]["instance-id"]
 
@@ -267,8 +263,6 @@ def test_whoever_comes_next_finishes(workers: Workers, case: Case) -> None:
             try:
                 assert not told["failed"], "the worker ended by an error"
                 workers.finish(system)
-                if case.flow in HEALED_BY_THE_PERIODIC_READ:
-                    workers.read_everything(system)
                 right(system, case)
                 workers.read_everything(system)
                 right(system, case)
