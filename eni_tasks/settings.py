@@ -98,7 +98,7 @@ class Settings(BaseSettings):
     orphan_interval_seconds: Seconds = Field(
         default=300, description="How often interfaces of this cluster that were left behind are looked for"
     )
-    orphan_grace_seconds: Annotated[float, Field(ge=60, le=3_600)] = Field(
+    orphan_grace_seconds: Annotated[float, Field(gt=0, le=3_600)] = Field(
         default=300, description="An interface must have been seen unattached for this long before it is deleted"
     )
     subnet_ids: Names = Field(default=(), description="Only these subnets may get new interfaces or addresses")

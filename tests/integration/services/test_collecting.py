@@ -16,6 +16,8 @@ from eni_tasks.ports.work import WorkKind
 from eni_tasks.sandbox.ec2.knobs import Fault
 from eni_tasks.services.dispatch import ORPHANS
 from eni_tasks.tasks.app import make_app
+from eni_tasks.tasks.messages import CeleryMessages
+from eni_tasks.tasks.registry import TASK_QUEUES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -73,6 +75,7 @@ def test_b03_seen_on_one_pass_and_deleted_on_a_later_one(fleet: System) -> None:
     assert collect(fleet) == {"found": 1, "deleted": [orphan], "waiting": {}, "kept": {}}
     assert deletes(fleet) == [orphan]
     assert collect(fleet) == {"found": 0, "deleted": [], "waiting": {}, "kept": {}}
+    assert fleet.services.meter.drain()["orphans_deleted_total", "", ()] == 1
     (event,) = [e for e in fleet.services.store.events(after="0", limit=100) if e.what == "DeleteNetworkInterface"]
     assert event.fields == {
         "interface": orphan,
@@ -155,6 +158,15 @@ def test_b04_what_a_journal_speaks_of_is_left_alone(system: System, *, made: boo
     assert system.view().ready
     assert interface.id in set(system.pool().values())
     assert system.clean()
+
+
+def test_b04_a_journal_whose_node_is_gone_protects_nothing(fleet: System) -> None:
+    """A worker may have written it in the moment in which the node was dropped."""
+    (orphan,) = left(fleet)
+    fleet.redis.hset(fleet._keys.journal, "gone", f'{{"step":"created","interface":{{"id":"{orphan}"}}}}')
+    collect(fleet)
+    fleet.later(GRACE + 1)
+    assert collect(fleet)["deleted"] == [orphan]
 
 
 # -- how many, and whose -----------------------------------------------------------------------------
@@ -274,6 +286,28 @@ def test_b07_an_instance_ends_before_its_interface_was_marked(system: System) ->
     assert system.clean()
 
 
+def test_b07_a_call_was_under_way_when_the_node_went(fleet: System) -> None:
+    """The first look finds nothing yet; the second does not wait for the next period."""
+    fleet.services.dispatch.collect_orphans([InstanceId("i-0123")])
+    fleet.pump()
+    (orphan,) = left(fleet)
+    fleet.settle(within_seconds=70)
+    assert deletes(fleet) == [orphan]
+
+
+def test_a_node_goes_while_another_orphan_waits(fleet: System) -> None:
+    """Its look does not wait with that one; nor is that one's wait cut short."""
+    (other,) = left(fleet, instance="i-other")
+    fleet.services.dispatch.collect_orphans()
+    fleet.pump()
+    (orphan,) = left(fleet)
+    fleet.services.dispatch.collect_orphans([InstanceId("i-0123")])
+    fleet.settle(within_seconds=40)
+    assert deletes(fleet) == [orphan]
+    fleet.settle(within_seconds=GRACE)
+    assert deletes(fleet) == [orphan, other]
+
+
 def test_many_nodes_go_at_once_and_one_look_is_enough(fleet: System) -> None:
     for number in range(50):
         fleet.services.dispatch.collect_orphans([InstanceId(f"i-{number}")])
@@ -356,6 +390,35 @@ def test_b19_who_lost_the_claim_deletes_nothing_more(fleet: System) -> None:
     assert not there(fleet) & set(orphans)
 
 
+def test_b19_who_lost_the_claim_while_it_listed_deletes_nothing(fleet: System) -> None:
+    orphans = left(fleet, 2)
+    collect(fleet)
+    fleet.later(GRACE + 1)
+    other, real, reports = fleet.process(), fleet.services.ec2.unattached_interfaces, []
+
+    def slow(*arguments: Any) -> Any:
+        listed = real(*arguments)
+        fleet.later(pumped.LEASE_SECONDS + 1)
+        reports.append(collect(fleet, other))
+        return listed
+
+    fleet.services.ec2.unattached_interfaces = slow
+    assert "claim" in collect(fleet)["stopped"]
+    assert sorted(reports[0]["deleted"]) == sorted(orphans)
+    assert sorted(deletes(fleet)) == sorted(orphans)
+
+
+def test_a_long_pass_leaves_the_rest_to_the_next(fleet: System, monkeypatch: pytest.MonkeyPatch) -> None:
+    orphans = left(fleet, 3)
+    collect(fleet)
+    fleet.later(GRACE + 1)
+    monkeypatch.setattr("eni_tasks.services.orphans.DEADLINE_SECONDS", -1.0)
+    report = collect(fleet)
+    assert (len(report["deleted"]), set(report["waiting"].values())) == (1, {0.0})
+    fleet.settle(within_seconds=100)
+    assert sorted(deletes(fleet)) == sorted(orphans)
+
+
 def test_while_paused_nothing_is_deleted(fleet: System) -> None:
     (orphan,) = left(fleet)
     collect(fleet)
@@ -389,6 +452,8 @@ def test_a_refused_delete(fleet: System, code: str, status: int, *, stops: bool)
     report = collect(fleet)
     assert report["deleted"] == ([] if stops else orphans[1:])
     assert code in (report["stopped"] if stops else report["kept"][orphans[0]])
+    # The refused one waits anew, so that it stands in nobody's way.
+    assert set(fleet.services.orphan_memory.seen()) == (set(orphans) if stops else set())
     for _ in range(3):
         fleet.later(GRACE + 1)
         fleet.services.dispatch.collect_orphans()
@@ -452,3 +517,15 @@ def test_the_ticker_starts_a_pass_once_a_period(fleet: System) -> None:
         for ticker in tickers:
             ticker.tick()
     assert [hint for hint in fleet.hints.waiting if hint[1] == ORPHANS] == [(WorkKind.REFRESH, ORPHANS)]
+
+
+def test_the_hint_names_the_task_on_its_queue() -> None:
+    class App:
+        sent: list[tuple[str, list[str], str]] = []
+
+        def send_task(self, task: str, args: list[str], queue: str, **_: Any) -> None:
+            self.sent.append((task, args, queue))
+
+    CeleryMessages(App()).send(WorkKind.REFRESH, ORPHANS)
+    assert App.sent == [("eni.collect_orphans", [], "ec2")]
+    assert TASK_QUEUES["eni.collect_orphans"] == {"queue": "ec2"}
