@@ -21,6 +21,7 @@ import pytest
 import redis_servers
 from pumped import LEASE_SECONDS, System
 
+from eni_tasks.domain.tags import ownership
 from eni_tasks.sandbox.ec2.knobs import Fault
 from eni_tasks.sandbox.ec2.server import Ec2Server
 from eni_tasks.sandbox.ec2.worlds import build_default_world
@@ -190,6 +191,16 @@ def another_object(system: System) -> None:
     system.add_node()
 
 
+def interfaces_left_over(system: System) -> None:
+    system.add_node()
+    system.settle()
+    for _ in range(2):
+        system.ec2.add_interface(system.built.pod_subnets["a"], tags=ownership(system.cluster))
+    system.services.orphans.run()
+    system.later(600)
+    system.services.dispatch.collect_orphans()
+
+
 class Case(NamedTuple):
     """`interfaces` and `assigns` are what the node has in the end, and the calls that it took."""
 
@@ -215,6 +226,7 @@ CASES = [
     Case("intake", pods_came, [9, 3], 2, points=2),
     Case("intake", another_machine, [0, 8], 0, points=2),
     Case("intake", another_object, [8], 2, points=2),
+    Case("orphans", interfaces_left_over, [8], 1, points=6),
     Case("tick", a_new_object_taken_in, [8], 1, points=2),
 ]
 

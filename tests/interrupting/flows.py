@@ -42,6 +42,11 @@ def inventory(services: Services) -> None:
     services.refresh.inventory()
 
 
+def orphans(services: Services) -> None:
+    """A pass of the collector."""
+    services.orphans.run()
+
+
 def intake(services: Services) -> None:
     """The watcher's list, handed over."""
     names, version = [], ""
@@ -58,5 +63,5 @@ def tick(services: Services) -> None:
 
 
 FLOWS: dict[str, Callable[[Services], None]] = {
-    flow.__name__: flow for flow in (maintain, publish, instances, inventory, intake, tick)
+    flow.__name__: flow for flow in (maintain, publish, instances, inventory, orphans, intake, tick)
 }
