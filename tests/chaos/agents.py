@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import urllib3
 
@@ -21,10 +21,12 @@ if TYPE_CHECKING:
     from eni_tasks.sandbox.ec2.records import Instance
     from eni_tasks.sandbox.running import Sandbox
 
+T = TypeVar("T")
+
 PRE_ALLOCATE = 8
 NODES_PATH = "/apis/cilium.io/v2/ciliumnodes"
 INSIST_SECONDS = 30.0
-EXCHANGES_PER_STEP = 0.04
+EXCHANGES_PER_STEP = 0.08
 
 
 @dataclass
@@ -137,23 +139,27 @@ class Nodes:
 
     def _terminate(self, agent: Agent) -> None:
         self._ec2.free_addresses(sorted(agent.used))
-        self._ec2.terminate_instance(agent.instance_id)
+        self._patiently(lambda: self._ec2.terminate_instance(agent.instance_id))
 
     def _launch(self, name: str, spec: dict[str, Any]) -> tuple[Instance, dict[str, Any]]:
         eni = spec["eni"]
         # Now and then a machine takes fewer interfaces than the table of its type says.
         fewer = INSTANCE_TYPES[eni["instance-type"]].cards[0] - 1 if self._rng.random() < 0.25 else None
         options = {"groups": [self._world["node_group"]], "max_interfaces": fewer}
-        while True:
-            try:
-                instance = self._ec2.launch_instance(eni["instance-type"], eni["node-subnet-id"], **options)
-            except RuntimeError:  # the quota or the subnet is spent, by another trouble
-                self.meanwhile()
-                time.sleep(0.1)
-            else:
-                break
+        instance = self._patiently(
+            lambda: self._ec2.launch_instance(eni["instance-type"], eni["node-subnet-id"], **options)
+        )
         self._take(name, instance.id, eni["instance-type"], fewer)
         return instance, eni
+
+    def _patiently(self, act: Callable[[], T]) -> T:
+        """Do something to a machine as soon as EC2 lets it: other troubles spend its quota, or hide new ids."""
+        while True:
+            try:
+                return act()
+            except RuntimeError:
+                self.meanwhile()
+                time.sleep(0.1)
 
     def _create(self, name: str, spec: dict[str, Any]) -> str:
         instance, eni = self._launch(name, spec)

@@ -116,8 +116,8 @@ class _Run:
         rng = Random(seed)  # noqa: S311 - to be repeated, no secret
         try:
             told = (troubles.PASSING | troubles.LASTING)[name](self._ground, rng)
-        except (redis.RedisError, urllib3.exceptions.HTTPError):
-            return "left out, since the server is down"
+        except (redis.RedisError, urllib3.exceptions.HTTPError, RuntimeError) as error:
+            return f"not possible now: {error}"
         self._report.injected[name] += 1
         return told
 
