@@ -179,7 +179,7 @@ def node_page(one: NodeStatus) -> list[str | Table]:
     if one.facts_doubt:
         page.append(f"They count as unknown: {one.facts_doubt}.")
     if one.journal:
-        page.append(f"An interface is in the making: {one.journal}")
+        page.append(one.journal)
     rows = [
         (
             each.id,

@@ -17,6 +17,7 @@ from eni_tasks.ports.state import Event
 from eni_tasks.ports.work import WorkKind
 from eni_tasks.services.gather import Gathered
 from eni_tasks.services.inspect import Inspect, NodeView
+from eni_tasks.services.steering import journal_in_words
 
 HISTORY_COUNT = 10
 
@@ -64,7 +65,7 @@ class InterfaceView(Value, frozen=True):
 
 
 class NodeStatus(Value, frozen=True):
-    """One node. `journal` is the entry of an interface in the making, as it is kept; `history` its last events.
+    """One node. `journal` says how far an interface in the making is ("" if none is); `history` are its last events.
 
     `facts_at` is when the last accepted read began, 0 if there was none; `facts_doubt` says why the
     facts count as unknown.
@@ -140,7 +141,7 @@ class Overview:
             facts_at=facts.described_at if facts else 0.0,
             facts_doubt=_doubt(gathered) if gathered else "",
             failures=gathered.snapshot.memory.failures if gathered else 0,
-            journal=gathered.journal.decode(errors="replace") if gathered and gathered.journal else "",
+            journal=journal_in_words(gathered.journal) if gathered and gathered.journal else "",
             history=tuple(self._history.latest(name, HISTORY_COUNT)),
         )
 

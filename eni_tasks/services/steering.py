@@ -184,14 +184,21 @@ class Steering:
     def _journal_said(self, world: World, name: NodeName) -> list[str]:
         if world.journal is None:
             return []
-        if _readable(world):
-            saga = decode(world.journal)
-            what = saga.interface.id if saga.interface is not None else f"an interface in {saga.request.subnet_id}"
-            return [f"Its journal is at step {saga.step} of making {what}; the next run goes on from there."]
-        return [
-            f"Its journal entry can't be read, so no worker goes on: {world.journal.decode(errors='replace')}",
-            f"Look whether that interface exists, then strike the entry out: eni-tasks unlock {name} --strike-out",
-        ]
+        said = [journal_in_words(world.journal)]
+        if not _readable(world):
+            said.append(f"Look whether that interface exists, then: eni-tasks unlock {name} --strike-out")
+        return said
+
+
+def journal_in_words(entry: bytes) -> str:
+    """Say what a journal entry says, also one that no worker can read."""
+    try:
+        saga = decode(entry)
+    except InvalidInput:
+        return f"The journal entry can't be read, so no worker goes on: {entry.decode(errors='replace')}"
+    what = saga.interface.id if saga.interface is not None else f"an interface in {saga.request.subnet_id}"
+    why = f" ({saga.why})" if saga.why else ""
+    return f"The journal is at step {saga.step} of making {what}{why}; the next run goes on from there."
 
 
 def _readable(world: World) -> bool | None:

@@ -74,6 +74,18 @@ def test_one_node_shows_its_interfaces_and_what_was_done(system: System, cli: Co
     assert one["work"] == {}
 
 
+def test_an_interface_in_the_making_is_shown_with_its_step(system: System, cli: Commands) -> None:
+    system.add_node(eni={"first-interface-index": 1})
+    system.settle_reads()
+    system.dies(system.services.ec2, "attach_interface", after=False)
+    with pytest.raises(pumped.Killed):
+        system.settle()
+    assert "The journal is at step created of making eni-" in cli("status", NODE, code=1)
+    assert "First: go on with the interface in the making" in cli("plan", NODE)
+    system.redis.hset(system._keys.journal, NODE, b"{}")
+    assert "can't be read, so no worker goes on: {}" in cli.json("status", NODE, code=1)["journal"]
+
+
 @pytest.mark.parametrize("kind", [WorkKind.MAINTAIN, WorkKind.PUBLISH])
 def test_work_under_way_is_shown_until_nobody_renews_it(system: System, cli: Commands, kind: WorkKind) -> None:
     system.add_node()

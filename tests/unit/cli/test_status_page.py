@@ -170,7 +170,7 @@ ONE = NodeStatus(
     facts_at=NOW - 50,
     facts_doubt="a mutation is under way",
     failures=3,
-    journal='{"step":"created"}',
+    journal="The journal is at step created of making eni-9; the next run goes on from there.",
     history=(Event(id="1000000000-0", what="Unlock", fields={"node": "n", "kinds": "maintain"}),),
 )
 
@@ -186,7 +186,7 @@ def test_one_node_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
         "Last action: assigned 2.",
         "Facts: read 50 s ago.",
         "They count as unknown: a mutation is under way.",
-        'An interface is in the making: {"step":"created"}',
+        "The journal is at step created of making eni-9; the next run goes on from there.",
         "Interfaces",
         "interface\tdevice\tsubnet\tstatus\tprimary\taddresses\tused\tlist",
         "eni-1\t0\tsubnet-1\tattached\t10.0.0.1\t2\t1\t10.0.0.2 10.0.0.3",
