@@ -30,6 +30,8 @@ def of_state(look: Look) -> Iterator[Sample]:
     """
     yield Sample("paused", (), look.pause is not None)
     yield Sample("orphans", (), look.orphans_count)
+    oldest = 0.0 if look.needy_since is None else max(0.0, look.now - look.needy_since)
+    yield Sample("oldest_deficit_seconds", (), oldest)
     if look.infrastructure_at is not None:
         yield Sample("infrastructure_age_seconds", (), max(0.0, look.now - look.infrastructure_at))
     for queue, length in look.queues.items():

@@ -63,7 +63,11 @@ FLEET = (
     Metric("nodes", Kind.GAUGE, "Nodes by the planner's reason why there is (or is not) something to do", ("reason",)),
     Metric("nodes_ready", Kind.GAUGE, "Nodes whose pool is at size and shown in their object"),
     Metric("nodes_in_trouble", Kind.GAUGE, "Nodes whose last run met trouble; `eni-tasks status` tells it"),
-    Metric("oldest_deficit_seconds", Kind.GAUGE, "For how long a node has lacked addresses, the longest; 0 if none"),
+    Metric(
+        "oldest_deficit_seconds",
+        Kind.GAUGE,
+        "For how long a node has lacked addresses that it could have, the longest; 0 if none",
+    ),
     Metric("ipam_available_interfaces", Kind.GAUGE, "Interfaces that can take addresses: attached ones and free slots"),
     Metric("ipam_interface_candidates", Kind.GAUGE, "Attached interfaces that can take addresses"),
     Metric("ipam_empty_interface_slots", Kind.GAUGE, "Interfaces that can still be attached"),

@@ -71,7 +71,8 @@ class Look(Value, frozen=True):
 
     `epoch` is None when Redis was emptied and no watcher has noticed yet, `infrastructure_at` (when the
     description of VPCs, subnets and groups began) before the first complete read. `orphans_count` is what
-    the last pass of the collector saw and has not deleted.
+    the last pass of the collector saw and has not deleted. `needy_count` nodes lack addresses that they
+    could have, the first of them since `needy_since`.
     """
 
     now: float
@@ -84,6 +85,8 @@ class Look(Value, frozen=True):
     subnets: tuple[SubnetLook, ...]
     infrastructure_at: float | None
     orphans_count: int
+    needy_count: int
+    needy_since: float | None
 
 
 class Lookout(Protocol):

@@ -92,6 +92,11 @@ class Dispatch:
     ) -> None:
         """Store objects with what follows from them (see `Runs.take_in`), and send the messages."""
         taken = self._runs.take_in(objects, reads=reads, maintain=maintain, publish=publish, needy=needy)
+        for kind, marks, sent in (
+            (WorkKind.MAINTAIN, maintain, taken.maintain),
+            (WorkKind.PUBLISH, publish, taken.publish),
+        ):
+            self._count(kind, sent=len(sent), folded=len(marks) - len(sent))
         self.send(WorkKind.MAINTAIN, taken.maintain)
         self.send(WorkKind.PUBLISH, taken.publish)
 

@@ -60,6 +60,8 @@ class RedisLookout:
             pipe.hgetall(keys.ledger)
             pipe.zrange(keys.benched, 0, -1, withscores=True)
             pipe.zcard(keys.orphans)
+            pipe.zcard(keys.needy)
+            pipe.zrange(keys.needy, 0, 0, withscores=True)
             for kind in WorkKind:
                 pipe.zrange(keys.pending(kind), 0, -1, withscores=True)
             for queue in queues:
@@ -67,7 +69,7 @@ class RedisLookout:
             for action in actions:
                 pipe.hmget(keys.budget(action), BUDGET_FIELDS)
                 pipe.hmget(keys.breaker(action), "until", "why")
-            (whole, micros), epoch, pause, ledger, benched, orphans, *rest = pipe.execute()
+            (whole, micros), epoch, pause, ledger, benched, orphans, needy, first_needy, *rest = pipe.execute()
         now = whole + micros / 1e6
         pending = dict(zip(WorkKind, rest, strict=False))
         lengths = rest[len(WorkKind) :][: len(queues)]
@@ -101,6 +103,8 @@ class RedisLookout:
             ),
             infrastructure_at=infrastructure.described_at if infrastructure else None,
             orphans_count=orphans,
+            needy_count=needy,
+            needy_since=first_needy[0][1] / 1000 if first_needy else None,
         )
 
     def _work(self, kind: WorkKind, pending: Pending, now: float) -> WorkLook:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pumped import System
 
 # Shown as soon as shared state knows them.
-NOT_YET = {"oldest_deficit_seconds", "inventory_age_seconds"}
+NOT_YET = {"inventory_age_seconds"}
 
 Scraped = dict[tuple[str, tuple[str, ...]], float]
 
@@ -97,6 +97,7 @@ def test_a_deleted_node_is_gone_at_the_next_scrape(system: System, exporter: Exp
     assert slots == sum(3 - len(system.object(name)["status"]["eni"]["enis"]) for name in pools)
     assert before["ipam_available_interfaces", ()] == slots + candidates > 0
     assert before["nodes_ready", ()] == 3
+    assert before["oldest_deficit_seconds", ()] == 0
 
     system.kube.store.delete("b")
     system.take_in()
@@ -120,6 +121,7 @@ def test_nodes_that_wait_are_in_deficit_with_their_reason(system: System, export
     assert of(scraped, "ipam_needed_ips") == {"new": 8}
     assert of(scraped, "nodes")["deficit"] == 1
     assert scraped["paused", ()] == 1
+    assert 0 < scraped["oldest_deficit_seconds", ()] < 60
     assert scraped["work_entries", ("maintain", "waiting")] == 1
 
 

@@ -31,6 +31,7 @@ def test_an_empty_redis(state: State) -> None:
     assert look.queues == {"ec2": 0, "resync": 0}
     assert look.budgets == {"A": BudgetLook(size=10, refill_per_second=5, tokens=10, share=1, throttled_at=None)}
     assert (look.breakers, look.subnets, look.orphans_count) == ({}, (), 0)
+    assert (look.needy_count, look.needy_since) == (0, None)
 
 
 def test_what_pending_nodes_are_doing(state: State) -> None:
@@ -157,6 +158,22 @@ def test_interfaces_that_nobody_claims(state: State) -> None:
     assert state.lookout.look(QUEUES).orphans_count == 2
     orphans.forget(InterfaceId("eni-1"))
     assert state.lookout.look(QUEUES).orphans_count == 1
+
+
+def test_nodes_that_lack_addresses_the_first_of_them_since(state: State) -> None:
+    def needy(name: str) -> None:
+        claim = state.claim(name)
+        state.runs.end(claim, needy=True)
+
+    needy("n1")
+    state.later(100)
+    needy("n2")
+    needy("n1")
+    look = state.lookout.look(QUEUES)
+    assert (look.needy_count, look.needy_since) == (2, pytest.approx(look.now - 100, abs=2))
+    state.runs.end(state.claim("n1"), needy=False)
+    look = state.lookout.look(QUEUES)
+    assert (look.needy_count, look.needy_since) == (1, pytest.approx(look.now, abs=2))
 
 
 def test_looking_changes_nothing(state: State) -> None:

@@ -59,6 +59,8 @@ def look(**changes: Any) -> Look:
         ),
         "infrastructure_at": NOW - 12,
         "orphans_count": 0,
+        "needy_count": 0,
+        "needy_since": None,
     }
     return Look(**(values | changes))
 

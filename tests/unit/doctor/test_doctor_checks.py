@@ -78,6 +78,8 @@ def look(**changes: Any) -> Look:
         "subnets": (),
         "infrastructure_at": NOW - 20,
         "orphans_count": 0,
+        "needy_count": 0,
+        "needy_since": None,
     }
     return Look(**(values | changes))
 
