@@ -1,4 +1,4 @@
-"""What the pages about the chart name exists: values, settings, other pages. The chart has the project's version."""
+"""What the pages about the chart name exists: values, settings, commands. The chart has the project's version."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import tomllib
 from typing import Any
 
 import pytest
+import typer.main
 import yaml
 from chart import CHART, ROOT
 
+from eni_tasks.cli import main
 from eni_tasks.settings import PREFIX, Settings
 
 PAGES = {
@@ -45,6 +47,13 @@ def test_settings_exist(page):
     named = {PREFIX + name.upper() for name in re.findall(r"`settings\.(\w+)`", PAGES[page])}
     named |= set(re.findall(rf"`({PREFIX}[A-Z0-9_]+)", PAGES[page]))
     assert named <= known
+
+
+@every_page
+def test_commands_exist(page):
+    commands = set(typer.main.get_command(main).commands)  # type: ignore[attr-defined]
+    named = set(re.findall(r"(?:(?:`|-- )eni-tasks|^eni) ([a-z]+)", PAGES[page], re.MULTILINE))
+    assert named <= commands
 
 
 @every_page
