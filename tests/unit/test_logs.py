@@ -15,6 +15,8 @@ import pytest
 import structlog
 
 from eni_tasks.observability.logs import CHATTY, configure, logger
+from eni_tasks.settings import Settings
+from eni_tasks.tasks.app import make_app
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -86,6 +88,15 @@ def test_a_warning_is_a_line(lines):
     (line,) = lines()
     assert line["logger"] == "py.warnings"
     assert "this goes" in line["event"]
+
+
+def test_a_task_that_is_refused_says_so_once_with_its_name_and_id(lines):
+    with make_app(Settings()) as app:
+        result = app.tasks["eni.maintain_node"].apply(args=["Bad_Name"])
+    (line,) = lines()
+    assert (line["level"], line["event"]) == ("warning", "task_refused")
+    assert (line["task"], line["task_id"]) == ("eni.maintain_node", result.id)
+    assert "'Bad_Name' is not the name of a node" in line["error"]
 
 
 def fails(words: str = "it failed") -> None:
