@@ -34,6 +34,8 @@ def of_state(look: Look) -> Iterator[Sample]:
     yield Sample("oldest_deficit_seconds", (), oldest)
     if look.infrastructure_at is not None:
         yield Sample("infrastructure_age_seconds", (), max(0.0, look.now - look.infrastructure_at))
+    if look.inventory_at is not None:
+        yield Sample("inventory_age_seconds", (), max(0.0, look.now - look.inventory_at))
     for queue, length in look.queues.items():
         yield Sample("queue_length", (queue,), length)
     for kind, work in look.work.items():

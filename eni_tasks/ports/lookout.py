@@ -70,7 +70,8 @@ class Look(Value, frozen=True):
     """Everything but the nodes, as of `now`.
 
     `epoch` is None when Redis was emptied and no watcher has noticed yet, `infrastructure_at` (when the
-    description of VPCs, subnets and groups began) before the first complete read. `orphans_count` is what
+    description of VPCs, subnets and groups began) and `inventory_at` (when the last complete read of all
+    instances began) before the first. `orphans_count` is what
     the last pass of the collector saw and has not deleted. `needy_count` nodes lack addresses that they
     could have, the first of them since `needy_since`.
     """
@@ -84,6 +85,7 @@ class Look(Value, frozen=True):
     breakers: dict[str, BreakerLook]
     subnets: tuple[SubnetLook, ...]
     infrastructure_at: float | None
+    inventory_at: float | None
     orphans_count: int
     needy_count: int
     needy_since: float | None

@@ -56,7 +56,7 @@ class RedisLookout:
             pipe = self._client.pipeline(transaction=False)
             pipe.time()
             pipe.get(keys.epoch)
-            pipe.hget(keys.switches, "pause")
+            pipe.hmget(keys.switches, "pause", "read_at")
             pipe.hgetall(keys.ledger)
             pipe.zrange(keys.benched, 0, -1, withscores=True)
             pipe.zcard(keys.orphans)
@@ -69,7 +69,9 @@ class RedisLookout:
             for action in actions:
                 pipe.hmget(keys.budget(action), BUDGET_FIELDS)
                 pipe.hmget(keys.breaker(action), "until", "why")
-            (whole, micros), epoch, pause, ledger, benched, orphans, needy, first_needy, *rest = pipe.execute()
+            (whole, micros), epoch, (pause, read_at), ledger, benched, orphans, needy, first_needy, *rest = (
+                pipe.execute()
+            )
         now = whole + micros / 1e6
         pending = dict(zip(WorkKind, rest, strict=False))
         lengths = rest[len(WorkKind) :][: len(queues)]
@@ -102,6 +104,7 @@ class RedisLookout:
                 for subnet in (infrastructure.subnets.values() if infrastructure else ())
             ),
             infrastructure_at=infrastructure.described_at if infrastructure else None,
+            inventory_at=seconds(read_at) if read_at else None,
             orphans_count=orphans,
             needy_count=needy,
             needy_since=first_needy[0][1] / 1000 if first_needy else None,

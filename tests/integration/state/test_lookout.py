@@ -24,7 +24,7 @@ def work(state: State) -> WorkLook:
 
 def test_an_empty_redis(state: State) -> None:
     look = state.lookout.look(QUEUES)
-    assert (look.epoch, look.pause, look.infrastructure_at) == (None, None, None)
+    assert (look.epoch, look.pause, look.infrastructure_at, look.inventory_at) == (None, None, None, None)
     assert look.now == pytest.approx(state.store.now(), abs=1)
     idle = WorkLook(pending_count=0, claimed_count=0, waiting_count=0, overdue_count=0, oldest_overdue_seconds=0)
     assert look.work == dict.fromkeys(WorkKind, idle)
@@ -174,6 +174,12 @@ def test_nodes_that_lack_addresses_the_first_of_them_since(state: State) -> None
     state.runs.end(state.claim("n1"), needy=False)
     look = state.lookout.look(QUEUES)
     assert (look.needy_count, look.needy_since) == (1, pytest.approx(look.now, abs=2))
+
+
+def test_the_last_complete_read(state: State) -> None:
+    now = state.store.now()
+    state.client.hset(state.keys.switches, "read_at", round(now * 1000))
+    assert state.lookout.look(QUEUES).inventory_at == pytest.approx(now, abs=0.01)
 
 
 def test_looking_changes_nothing(state: State) -> None:

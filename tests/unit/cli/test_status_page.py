@@ -58,6 +58,7 @@ def look(**changes: Any) -> Look:
             SubnetLook(id=SubnetId("tight"), availability_zone="b", free=5, reserved=3, benched_until=NOW + 60),
         ),
         "infrastructure_at": NOW - 12,
+        "inventory_at": NOW - 30,
         "orphans_count": 0,
         "needy_count": 0,
         "needy_since": None,

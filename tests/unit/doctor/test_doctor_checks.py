@@ -77,6 +77,7 @@ def look(**changes: Any) -> Look:
         "breakers": {},
         "subnets": (),
         "infrastructure_at": NOW - 20,
+        "inventory_at": NOW - 30,
         "orphans_count": 0,
         "needy_count": 0,
         "needy_since": None,
