@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import threading
 import time
@@ -11,7 +12,13 @@ from urllib.parse import urlsplit
 
 import whole
 
+from eni_tasks.bootstrap import broker_prefix
+from eni_tasks.ports.work import WorkKind
+from eni_tasks.sandbox.ec2.knobs import Fault
 from eni_tasks.sandbox.running import Sandbox
+from eni_tasks.services.dispatch import INVENTORY
+from eni_tasks.tasks.app import make_app
+from eni_tasks.tasks.messages import CeleryMessages
 
 if TYPE_CHECKING:
     import subprocess
@@ -19,8 +26,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 WORKERS = ("ec2", "apiserver", "resync")
+PROCESSES = (*WORKERS, "watcher")
 # Calls may last long here: a worker that is busy when its day turns bad is what these tests are about.
-PATIENT = {"ENI_TASKS_EC2_TIMEOUT_SECONDS": "12", "ENI_TASKS_LEASE_SECONDS": "17"}
+PATIENT = {"ENI_TASKS_EC2_TIMEOUT_SECONDS": "6", "ENI_TASKS_LEASE_SECONDS": "11"}
 
 
 class Link:
@@ -29,22 +37,30 @@ class Link:
     def __init__(self, near: socket.socket, far: socket.socket) -> None:
         self.speaks = True
         self._ends = (near, far)
-        for here, there in ((near, far), (far, near)):
-            threading.Thread(target=self._pump, args=(here, there), daemon=True).start()
+        self._pumps = [threading.Thread(target=self._pump, args=ends) for ends in ((near, far), (far, near))]
+        for pump in self._pumps:
+            pump.start()
 
-    def cut(self) -> None:
+    def close(self) -> None:
         """End it at both ends."""
+        self._cut()
+        for pump in self._pumps:
+            pump.join()
+        for end in self._ends:
+            end.close()
+
+    def _cut(self) -> None:
         for end in self._ends:
             with suppress(OSError):  # it has ended by itself
                 end.shutdown(socket.SHUT_RDWR)
 
     def _pump(self, here: socket.socket, there: socket.socket) -> None:
-        with suppress(OSError):  # cut off
+        with suppress(OSError):  # cut
             while data := here.recv(1 << 16):
                 if self.speaks:
                     there.sendall(data)
         if self.speaks:
-            self.cut()
+            self._cut()
 
 
 class Wire:
@@ -69,7 +85,7 @@ class Wire:
         self._thread.join()
         self._listener.close()
         for link in self._links:
-            link.cut()
+            link.close()
 
     def _accept(self) -> None:
         with suppress(OSError):  # the listener was shut down
@@ -84,8 +100,20 @@ class Wire:
 class Unsteady(whole.System):
     """The whole system, its bad days, and what each process tells the probes."""
 
-    wire: Wire
+    def __init__(self, sandbox: Sandbox) -> None:
+        super().__init__(sandbox)
+        settings = self.services.settings
+        self._unacked = f"{broker_prefix(settings)}unacked"
+        self.app = make_app(settings)
+        self.wire = Wire(urlsplit(sandbox.environment["ENI_TASKS_REDIS_URL"]).port)
+        sandbox.environment["ENI_TASKS_REDIS_URL"] = self.wire.url
 
+    def close(self) -> None:
+        self.wire.close()
+        self.app.close()
+        super().close()
+
+    # -- processes ---------------------------------------------------------------------------------
     def start(self, name: str, process: str = "") -> None:
         """Start one process of the system."""
         self.sandbox.environment["ENI_TASKS_PROBE_DIR"] = str(self._probes(process or name))
@@ -95,47 +123,87 @@ class Unsteady(whole.System):
         """A process of the system."""
         return self.sandbox.children.running[process]
 
-    def log(self, process: str) -> str:
-        """What a process has said so far."""
-        return (self.sandbox.folder / f"{process}.log").read_text()
+    def ends(self, process: str) -> None:
+        """A process is told to end, and does so soon."""
+        child = self.sandbox.children.running.pop(process)
+        child.terminate()
+        assert child.wait(10) == 0
 
-    def ready(self, process: str) -> bool:
-        """Whether a process says that it is ready."""
-        return (self._probes(process) / "ready").exists()
+    def said(self, process: str, word: str) -> int:
+        """How often a process has said something so far."""
+        return (self.sandbox.folder / f"{process}.log").read_text().count(word)
+
+    def ready(self, *processes: str) -> bool:
+        """Whether all these processes say that they serve."""
+        return all((self._probes(process) / "ready").exists() for process in processes)
 
     def silent_seconds(self, process: str) -> float:
         """How long ago a process gave its last sign of life."""
         return time.time() - (self._probes(process) / "alive").stat().st_mtime
 
-    def redis_goes_away(self, *, with_its_data: bool) -> None:
-        """Kill Redis; its data are back with it, or lost."""
-        if with_its_data:
+    def _probes(self, process: str) -> Path:
+        return self.sandbox.folder / f"probes-{process}"
+
+    # -- Redis -------------------------------------------------------------------------------------
+    def redis_goes_away(self, *, keeps_its_data: bool) -> None:
+        """Kill Redis, and wait until nobody serves any more."""
+        if keeps_its_data:
             self.redis.save()
         self.child("redis").kill()
         self.child("redis").wait()
+        whole.until(lambda: not any(map(self.ready, PROCESSES)), "nobody serves", seconds=20)
 
     def redis_comes_back(self) -> None:
         """Start Redis where it was."""
         self.sandbox.children.again("redis")
 
-    def grows(self, name: str, *, seconds: float) -> float:
-        """Let a pod take an address of a node; returns the seconds until its pool had grown."""
-        begun, size = time.monotonic(), len(self.pool(name))
+    def busy_queues(self) -> set[str]:
+        """The queues whose workers have a message in hand."""
+        return {json.loads(entry)[2] for entry in self.redis.hvals(self._unacked)}
+
+    # -- work --------------------------------------------------------------------------------------
+    def makes_everybody_busy(self, seconds: float) -> None:
+        """Let a worker of each queue be within a call that lasts."""
+        first, second = self.smallest()[:2]
+        assign = "AssignPrivateIpAddresses"
+        self.ec2.add_faults(Fault(action=assign, delay_seconds=1.0), Fault(action=assign, delay_seconds=seconds))
+        self.ec2.add_faults(Fault(action="DescribeNetworkInterfaces", delay_seconds=seconds))
+        self.use_more(first, 1)
+        self.use_more(second, 1)
+        self.kube.set(latency_seconds=seconds)  # before one of the two is published
+        CeleryMessages(self.app).send(WorkKind.REFRESH, INVENTORY)
+        whole.until(lambda: self.busy_queues() == set(WORKERS), "a worker of each queue is busy", seconds=20)
+
+    def everybody_consumes(self, *, seconds: float) -> float:
+        """Let all queues have work; returns the seconds that it took them."""
+        self.kube.set(latency_seconds=0.0)
+        begun, name = time.monotonic(), self.smallest()[0]
+        size, reads = len(self.pool(name)), self.calls().get("DescribeNetworkInterfaces", 0)
         self.use_more(name, 1)
+        CeleryMessages(self.app).send(WorkKind.REFRESH, INVENTORY)
         whole.until(lambda: len(self.pool(name)) > size, f"the pool of {name} has grown", seconds=seconds)
+        whole.until(lambda: self.calls()["DescribeNetworkInterfaces"] > reads, "EC2 is read", seconds=seconds)
         return time.monotonic() - begun
 
-    def _probes(self, process: str) -> Path:
-        return self.sandbox.folder / f"probes-{process}"
+    def forget(self, name: str) -> None:
+        """Delete a node's object."""
+        self.fleet.names.remove(name)
+        self.fleet._call("DELETE", f"/{name}", None)
+
+    def smallest(self) -> list[str]:
+        """The nodes, those first whose pools have grown least."""
+        return sorted(self.fleet.names, key=lambda name: len(self.pool(name)))
 
 
 @contextmanager
 def running() -> Iterator[Unsteady]:
-    """Run a sandbox whose processes reach their Redis over a wire; the caller starts them."""
-    with ExitStack() as last, Sandbox(settings=whole.QUICK | PATIENT, with_flower=False, start_system=False) as sandbox:
-        system = Unsteady(sandbox)
-        last.callback(system.close)
-        system.wire = Wire(urlsplit(sandbox.environment["ENI_TASKS_REDIS_URL"]).port)
-        last.callback(system.wire.close)
-        sandbox.environment["ENI_TASKS_REDIS_URL"] = system.wire.url
-        yield system
+    """Run a sandbox whose processes reach their Redis over a wire."""
+    with ExitStack() as last:
+        settings = whole.QUICK | PATIENT
+        sandbox = Sandbox(settings=settings, with_flower=False, start_system=False, lasting_objects=True)
+        with sandbox:
+            system = Unsteady(sandbox)
+            last.callback(system.close)  # after the processes have ended: they need Redis for that
+            for name in PROCESSES:
+                system.start(name)
+            yield system
