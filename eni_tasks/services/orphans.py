@@ -9,7 +9,7 @@ removed or an interface is waiting.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any
 
@@ -93,7 +93,7 @@ class Orphans:
             except LeaseLost as error:
                 report["stopped"] = str(error)
                 logger().warning("claim_lost", error=str(error))
-            self._dispatch.finish(claim, again_after_seconds=again)
+        self._dispatch.finish(claim, again_after_seconds=again)
         return report
 
     def _rehearse(self) -> dict[str, Any]:
@@ -106,7 +106,7 @@ class Orphans:
             "dry_run": True,
             "found": len(unclaimed) + len(kept),
             "would_delete": [interface.id for interface in verdict.delete],
-            "waiting": verdict.waiting,
+            "waiting": _rounded(verdict.waiting),
             "kept": kept,
         }
 
@@ -127,7 +127,7 @@ class Orphans:
             if not seen_seconds[interface.id]:
                 logger().info("orphan_found", **_named(interface), node_removed=orphans.made_for(interface) in removed)
         verdict = orphans.judge(unclaimed, seen_seconds, removed, rule)
-        waiting = verdict.waiting | {interface.id: 0.0 for interface in verdict.delete}
+        waiting = _rounded(verdict.waiting) | {interface.id: 0.0 for interface in verdict.delete}
         report |= {"found": len(unclaimed) + len(kept), "deleted": [], "waiting": waiting, "kept": kept}
         self._delete_all(claim, verdict.delete, report)
         # A call that was under way when a node went has ended by then, and shows: a second look.
@@ -198,3 +198,7 @@ def _named(interface: Interface) -> dict[str, str]:
         "subnet": interface.subnet_id,
         "instance": orphans.made_for(interface),
     }
+
+
+def _rounded(waiting: Mapping[InterfaceId, float]) -> dict[InterfaceId, float]:
+    return {interface_id: round(seconds, 1) for interface_id, seconds in waiting.items()}
