@@ -177,7 +177,7 @@ class Services:
     @cached_property
     def overview(self) -> Overview:
         """What people look at."""
-        return Overview(Inspect(self.store, self.policy), self.lookout, self.standings, self.repairs)
+        return Overview(self.store, Inspect(self.store, self.policy), self.lookout, self.standings, self.repairs)
 
     @cached_property
     def steering(self) -> Steering:

@@ -19,6 +19,7 @@ from eni_tasks.errors import EniTasksError, InvalidInput, NodeGone
 JsonFlag = Annotated[bool, typer.Option("--json", help="Answer as JSON.")]
 
 TROUBLE, WRONG_USE = 1, 2
+STYLES = {"trouble": "bold red", "unknown": "yellow", "note": "yellow", "ok": "green", "no": "red"}
 SENTENCE_WIDTH = 24  # a column of sentences that is narrower than this can't be read
 
 
@@ -97,7 +98,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, whole: bo
         how: OverflowMethod = "fold" if folds else "ellipsis"
         shown.add_column(column, justify="right" if numbers else "left", overflow=how, no_wrap=not folds)
     for row in rows:
-        shown.add_row(*(Text(str(cell)) for cell in row))
+        shown.add_row(*(Text(str(cell), STYLES.get(str(cell), "")) for cell in row))
     return shown
 
 

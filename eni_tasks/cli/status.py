@@ -23,6 +23,8 @@ BUDGETS = ("action", "tokens", "of", "per second", "throttled", "breaker")
 SUBNETS = ("subnet", "zone", "available", "free as read", "reserved", "benched")
 INTERFACES = ("interface", "device", "subnet", "status", "primary", "addresses", "used", "list")
 
+NAMES_SHOWN = 5
+
 
 def status(
     node: Annotated[str, typer.Argument(metavar="[NODE]", help="One node; the fleet without it.")] = "",
@@ -54,6 +56,9 @@ def fleet_page(fleet: Fleet, *, everything: bool) -> list[str | Table]:
     now = fleet.look.now
     shown = [each for each in fleet.nodes if everything or _of_interest(each)]
     page: list[str | Table] = [_head(fleet), *_warnings(fleet.look), _age(fleet)]
+    if fleet.making:
+        some = ", ".join(fleet.making[:NAMES_SHOWN]) + (", …" if len(fleet.making) > NAMES_SHOWN else "")
+        page.append(f"Interfaces in the making: {len(fleet.making)}, of {some}.")
     if fleet.reasons:
         most_first = sorted(fleet.reasons.items(), key=lambda reason: reason[1], reverse=True)
         page.append(Table(("why not at size", "nodes"), most_first))

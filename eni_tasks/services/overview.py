@@ -13,7 +13,7 @@ from eni_tasks.model.plan import Reason
 from eni_tasks.ports.lookout import Look, Lookout
 from eni_tasks.ports.repair import History
 from eni_tasks.ports.standing import Doing, Standing, Standings
-from eni_tasks.ports.state import Event
+from eni_tasks.ports.state import Event, Store
 from eni_tasks.ports.work import WorkKind
 from eni_tasks.services.gather import Gathered
 from eni_tasks.services.inspect import Inspect, NodeView
@@ -32,7 +32,8 @@ class Fleet(Value, frozen=True):
     """The fleet. A node in deficit needs more; one at capacity holds all that it can, which may do or not.
 
     `reasons` counts the nodes that are not at size by the planner's constant word. `oldest_read_at` is
-    None when no instance was read yet; `unread_count` nodes have an instance that never was.
+    None when no instance was read yet; `unread_count` nodes have an instance that never was. `making` are
+    the nodes with an interface in the making.
     """
 
     look: Look
@@ -45,6 +46,7 @@ class Fleet(Value, frozen=True):
     reasons: dict[str, int]
     oldest_read_at: float | None
     unread_count: int
+    making: tuple[NodeName, ...]
 
     @property
     def trouble(self) -> bool:
@@ -85,7 +87,10 @@ class NodeStatus(Value, frozen=True):
 class Overview:
     """Joins what Redis tells about nodes, work and events."""
 
-    def __init__(self, inspect: Inspect, lookout: Lookout, standings: Standings, history: History) -> None:
+    def __init__(
+        self, store: Store, inspect: Inspect, lookout: Lookout, standings: Standings, history: History
+    ) -> None:
+        self._store = store
         self._inspect = inspect
         self._lookout = lookout
         self._standings = standings
@@ -122,6 +127,7 @@ class Overview:
             reasons=reasons,
             oldest_read_at=min(read_at.values(), default=None),
             unread_count=len(instances) - len(read_at),
+            making=tuple(sorted(self._store.journals())),
         )
 
     def node(self, name: NodeName) -> NodeStatus:

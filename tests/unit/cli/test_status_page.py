@@ -78,6 +78,7 @@ def fleet(**changes: Any) -> Fleet:
         "reasons": {"at-capacity": 1, "deficit": 1},
         "oldest_read_at": NOW - 130,
         "unread_count": 0,
+        "making": (NodeName("full"),),
     }
     return Fleet(**(values | changes))
 
@@ -91,6 +92,7 @@ def test_the_fleet_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
     lines = piped(capsys, fleet_page(fleet(), everything=False)).splitlines()
     assert lines[0] == "3 nodes: 1 at size, 1 in deficit; 1 at capacity, 1 waiting."
     assert lines[1] == "Facts: subnets read 12 s ago, every instance within 2 min."
+    assert lines[2] == "Interfaces in the making: 1, of full."
     rows = {line.split("\t")[0]: line.split("\t")[1:] for line in lines if "\t" in line}
     assert rows[WAITS.node] == ["8", "7", "7", "waits 34 s", f"deficit: {WAITS.trouble}"]
     assert rows["full"] == ["0", "0", "3", "idle", "at-capacity"]
