@@ -37,7 +37,7 @@ from eni_tasks.services.intake import Intake
 from eni_tasks.services.keeper import Keeper
 from eni_tasks.services.maintain import Maintain
 from eni_tasks.services.metering import Metering
-from eni_tasks.services.mutating import Mutator
+from eni_tasks.services.mutating import Mutator, busy_seconds
 from eni_tasks.services.orphans import Orphans
 from eni_tasks.services.overview import Overview
 from eni_tasks.services.publish import Publish
@@ -242,6 +242,7 @@ class Services:
             self.dispatch,
             resync_seconds=self.settings.resync_seconds,
             orphan_seconds=self.settings.orphan_interval_seconds,
+            quiet_seconds=busy_seconds(self.settings.ec2_timeout_seconds) + self.settings.settle_seconds,
             on_new_epoch=on_new_epoch,
         )
 

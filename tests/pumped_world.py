@@ -67,12 +67,21 @@ class World:
         self._ahead_seconds = 0.0
         built.world.clock = lambda: time.time() + self._ahead_seconds
         self.services = self.process()
+        # Redis has held its content for long.
+        self.services.store.begin_epoch()
+        self.redis.hset(self._keys.epoch_times, "began_at", 0)
 
     def process(self) -> Services:
         """The services of one more process."""
         services = Services(Settings(**self._settings), self.hints)
         self._opened.append(services)
         return services
+
+    def empty_redis(self) -> None:
+        """Lose all that Redis held, hints included; a watcher that was not there before begins anew."""
+        self.redis.delete(*self._all_keys())
+        self.hints.waiting.clear()
+        self.services.store.begin_epoch()
 
     def close(self) -> None:
         """Close what the test opened."""

@@ -25,7 +25,7 @@ KIND = WorkKind.MAINTAIN
 
 # Fields that hold a time; everything in a ZSET is scored by one.
 TIMES = ("sent", "not_before", "lease", "described_at", "mutated_at", "doubted_at", "at", "halved_at", "throttled_at")
-TIMES += ("until", "probe")
+TIMES += ("until", "probe", "began_at", "quiet_until")
 
 
 class State:
@@ -57,6 +57,11 @@ class State:
                     for field, value in zip(TIMES, self.client.hmget(key, TIMES), strict=True):
                         if value is not None:
                             self.client.hset(key, field, int(float(value)) - milliseconds)
+
+    def old_epoch(self) -> None:
+        """Redis has held its content for long."""
+        self.store.begin_epoch()
+        self.later(86_400)
 
     def claim(self, name: str = NODE, kind: WorkKind = KIND) -> Claim:
         claim = self.work.claim(kind, NodeName(name))

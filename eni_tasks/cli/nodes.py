@@ -6,7 +6,7 @@ import typer
 
 from eni_tasks.cli.common import NodeArgument, services
 from eni_tasks.cli.output import TROUBLE, JsonFlag, print_json, print_page, told
-from eni_tasks.model.plan import Action, Assign
+from eni_tasks.model.plan import Action, Assign, MarkInterface
 from eni_tasks.services.inspect import Inspect, NodeView
 from eni_tasks.tasks.base import node_name
 
@@ -49,6 +49,8 @@ def in_words(action: Action | None) -> str:
         return "nothing"
     if isinstance(action, Assign):
         return f"assign {action.count} addresses to {action.interface_id} in {action.subnet_id}"
+    if isinstance(action, MarkInterface):
+        return f"have {action.interface_id} deleted together with its instance"
     groups = ", ".join(action.security_groups)
     return (
         f"create an interface in {action.subnet_id} with {action.secondary_count} addresses and groups {groups}, "

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 
 from eni_tasks.domain import capacity, creation, placement, watermark
 from eni_tasks.domain.blocked import Blocked
+from eni_tasks.domain.eligibility import eligible
 from eni_tasks.domain.figures import cap, figures
-from eni_tasks.model.plan import Figures, Plan, Reason
+from eni_tasks.domain.tags import matches
+from eni_tasks.model.plan import Figures, MarkInterface, Plan, Reason
 
 if TYPE_CHECKING:
     from eni_tasks.model.network import Limits
@@ -39,7 +41,7 @@ def plan(snapshot: Snapshot, policy: Policy, now: float) -> Plan:
     if isinstance(gate, Blocked):
         return _answer(known, None, gate.reason, (gate.sentence,), blocked=gate.reason in _TROUBLE)
     if known.needed == 0:
-        return _at_rest(snapshot.node, policy, known)
+        return _unmarked(snapshot, policy, known) or _at_rest(snapshot.node, policy, known)
     return _serve(snapshot, policy, gate, known, now)
 
 
@@ -139,6 +141,18 @@ def _no_slot(snapshot: Snapshot, limits: Limits, *, any_room: bool) -> Blocked |
     return Blocked(
         Reason.AT_CAPACITY, f"{all_attached} and none has room: use a larger instance type, or run fewer pods there."
     )
+
+
+def _unmarked(snapshot: Snapshot, policy: Policy, known: Figures) -> Plan | None:
+    """Find an interface of ours whose making was interrupted, and forgotten, before its last step."""
+    if not (snapshot.node.delete_on_termination and policy.interface_tags):
+        return None
+    for interface in eligible(snapshot.interfaces or (), snapshot.node):
+        if not interface.delete_on_termination and matches(policy.interface_tags, interface.tags):
+            action = MarkInterface(interface_id=interface.id, attachment_id=interface.attachment_id)
+            sentence = f"{interface.id} is ours and would outlive {snapshot.node.instance_id}: it is marked."
+            return _answer(known, action, Reason.UNMARKED, (f"{_holds(snapshot.node, known)}.", sentence))
+    return None
 
 
 def _at_rest(node: Node, policy: Policy, known: Figures) -> Plan:

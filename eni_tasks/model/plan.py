@@ -20,6 +20,7 @@ class Reason(StrEnum):
     """Why there is (or is not) something to do; constant words for logs, metrics and tests."""
 
     AT_SIZE = "at-size"
+    UNMARKED = "interface-would-outlive-instance"
     DEFICIT = "deficit"
     NO_INSTANCE_ID = "no-instance-id"
     NOT_READ = "instance-not-read"
@@ -73,7 +74,14 @@ class CreateInterface(Value, frozen=True, tag="create"):
     delete_on_termination: bool
 
 
-Action = Assign | CreateInterface
+class MarkInterface(Value, frozen=True, tag="mark"):
+    """Set delete-on-termination of an interface of ours, which would outlive its instance without."""
+
+    interface_id: InterfaceId
+    attachment_id: str
+
+
+Action = Assign | CreateInterface | MarkInterface
 
 
 class Plan(Value, frozen=True):

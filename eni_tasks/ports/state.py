@@ -69,12 +69,17 @@ class Outcome(Value, frozen=True):
 
 
 class Shown(Value, frozen=True):
-    """What a describe showed of one instance, compared with its facts at `version` (0: there were none)."""
+    """What a describe showed of one instance, compared with its facts at `version` (0: there were none).
+
+    `served` says that the object shows addresses: the node was served before, perhaps a moment ago by
+    somebody of whom this Redis knows nothing.
+    """
 
     instance_id: InstanceId
     interfaces: tuple[Interface, ...]
     version: int
     doubt: bool = False
+    served: bool = False
 
 
 class Event(Value, frozen=True):
@@ -212,8 +217,14 @@ class Store(Protocol):
         """The mark of this Redis' content; None when it was emptied."""
         ...
 
-    def begin_epoch(self) -> str:
-        """Set the mark if there is none; returns the one that stands."""
+    def begin_epoch(self, known: str | None = None, *, quiet_seconds: float = 0.0) -> str:
+        """Set the mark if there is none; returns the one that stands.
+
+        Args:
+            known: the mark that the caller saw before, if any. If another stands, Redis was emptied since,
+                and reads that begin within `quiet_seconds` are not believed.
+            quiet_seconds: for how long a mutation of before may go on, and not be seen by reads.
+        """
         ...
 
     def take_slot(self, name: str, seconds: float) -> bool:

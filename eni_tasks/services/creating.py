@@ -13,7 +13,8 @@ from typing import Any
 import msgspec
 
 from eni_tasks.errors import Ec2Error, Ec2Reaction
-from eni_tasks.model.plan import CreateInterface
+from eni_tasks.model.network import InterfaceId
+from eni_tasks.model.plan import CreateInterface, MarkInterface
 from eni_tasks.ports.ec2 import Ec2
 from eni_tasks.ports.state import Outcome, Store
 from eni_tasks.ports.work import Claim, Draw
@@ -77,6 +78,33 @@ class Creator:
             self._journal.strike_out(claim, Outcome(reservation=saga.reservation))
             return Step(did=f"gave up an interface for {saga.request.instance_id}: the instance was replaced")
         return self._go(claim, gathered, saga, urgent=urgent, resumed=True)
+
+    def mark(self, claim: Claim, gathered: Gathered, action: MarkInterface) -> Step:
+        """Take the last step for an interface whose saga nobody remembers.
+
+        Raises:
+            LeaseLost, Postponed: nothing was sent, or another worker has gone on since.
+        """
+        try:
+            self._set_delete_on_termination(claim, action.interface_id, action.attachment_id, urgent=False)
+        except Ec2Error as error:
+            return Step(stop=True, failed=True, trouble=str(error))
+        interfaces = tuple(
+            msgspec.structs.replace(known, delete_on_termination=True) if known.id == action.interface_id else known
+            for known in gathered.snapshot.interfaces or ()
+        )
+        self._store.record(claim, Outcome(instance_id=gathered.snapshot.node.instance_id, interfaces=interfaces))
+        return Step(did=f"marked {action.interface_id}", changed=True, interfaces=interfaces)
+
+    def _set_delete_on_termination(
+        self, claim: Claim, interface_id: InterfaceId, attachment_id: str, *, urgent: bool
+    ) -> None:
+        self._mutator.call(
+            claim,
+            "ModifyNetworkInterfaceAttribute",
+            lambda: self._ec2.set_delete_on_termination(interface_id, attachment_id),
+            urgent=urgent,
+        )
 
     def _go(self, claim: Claim, gathered: Gathered, saga: Saga, *, urgent: bool, resumed: bool) -> Step:
         """Take the steps that are left, one after the other."""
@@ -144,12 +172,7 @@ class Creator:
         )
         if saga.request.delete_on_termination:
             try:
-                self._mutator.call(
-                    claim,
-                    "ModifyNetworkInterfaceAttribute",
-                    lambda: self._ec2.set_delete_on_termination(interface.id, interface.attachment_id),
-                    urgent=urgent,
-                )
+                self._set_delete_on_termination(claim, interface.id, interface.attachment_id, urgent=urgent)
             except Ec2Error as error:
                 return Step(did=did, changed=True, stop=True, failed=True, trouble=str(error))
         fields: dict[str, str | int | float] = {

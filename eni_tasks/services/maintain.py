@@ -20,7 +20,7 @@ from eni_tasks.domain.status import writes
 from eni_tasks.errors import Ec2Error, InvalidInput, LeaseLost, NodeGone
 from eni_tasks.model.network import NodeName, Value
 from eni_tasks.model.node import Memory, Policy
-from eni_tasks.model.plan import Assign, Plan, Reason, Urgency
+from eni_tasks.model.plan import Assign, MarkInterface, Plan, Reason, Urgency
 from eni_tasks.observability.logs import logger
 from eni_tasks.ports.runs import Runs
 from eni_tasks.ports.state import Store
@@ -183,6 +183,8 @@ class Maintain:
             return self._at_rest(claim, gathered, decision)
         if isinstance(decision.action, Assign):
             return self._assigner.run(claim, gathered, decision.action, urgent=urgent)
+        if isinstance(decision.action, MarkInterface):
+            return self._creator.mark(claim, gathered, decision.action)
         return self._creator.begin(claim, gathered, decision.action, urgent=urgent)
 
     def _at_rest(self, claim: Claim, gathered: Gathered, decision: Plan) -> Step:

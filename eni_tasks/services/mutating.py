@@ -36,7 +36,7 @@ class Mutator:
 
     def __init__(self, budgets: Budgets, *, timeout_seconds: float) -> None:
         self._budgets = budgets
-        self.busy_seconds = timeout_seconds + 5.0  # after this no answer can come any more
+        self.busy_seconds = busy_seconds(timeout_seconds)
 
     def call(  # noqa: PLR0913 - all that is decided right before a mutation
         self,
@@ -95,6 +95,11 @@ class Mutator:
         if probing:
             self._budgets.close_breaker(action)
         return answer
+
+
+def busy_seconds(timeout_seconds: float) -> float:
+    """For how long a mutation may go on whose answer is waited for at most `timeout_seconds`."""
+    return timeout_seconds + 5.0
 
 
 def reserved(subnet_id: SubnetId, count: int) -> Reservation:

@@ -121,4 +121,10 @@ class Reader:
             logger().warning("read_misses_something", node=node.name, instance=node.instance_id, believed=confirmed)
         version = known.version if known is not None else 0
         doubt = misses and not confirmed
-        return Shown(instance_id=node.instance_id, interfaces=interfaces, version=version, doubt=doubt)
+        return Shown(
+            instance_id=node.instance_id,
+            interfaces=interfaces,
+            version=version,
+            doubt=doubt,
+            served=bool(node.pool),
+        )

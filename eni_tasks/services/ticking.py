@@ -17,19 +17,21 @@ SWEEP_LIMIT = 200  # hints sent again per kind and second: a lost fleet is back 
 class Ticker:
     """One tick; the loop around it belongs to the watcher."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the joint hands in every part once
         self,
         store: Store,
         dispatch: Dispatch,
         *,
         resync_seconds: float,
         orphan_seconds: float,
+        quiet_seconds: float,
         on_new_epoch: Callable[[], None],
     ) -> None:
         self._store = store
         self._dispatch = dispatch
         self._resync_seconds = resync_seconds
         self._orphan_seconds = orphan_seconds
+        self._quiet_seconds = quiet_seconds
         self._on_new_epoch = on_new_epoch
         self._epoch: str | None = None
 
@@ -39,7 +41,7 @@ class Ticker:
         Raises:
             StateUnavailable: Redis did not answer; the next tick tries again.
         """
-        epoch = self._store.epoch() or self._store.begin_epoch()
+        epoch = self._store.begin_epoch(self._epoch, quiet_seconds=self._quiet_seconds)
         if self._epoch not in (None, epoch):
             # Every watcher lists again, not only the one that noticed: that one may die before it has.
             logger().warning("redis_was_emptied", epoch=epoch)

@@ -48,8 +48,8 @@ class InstanceFacts(Part):
         calls = (
             self._scripts.call(
                 "merge",
-                [self._keys.facts(one.instance_id)],
-                [encode(one.interfaces), began, one.version, int(one.doubt), settle, DAY_MS],
+                [self._keys.facts(one.instance_id), self._keys.epoch_times],
+                [encode(one.interfaces), began, one.version, int(one.doubt), settle, DAY_MS, int(one.served)],
             )
             for one in shown
         )

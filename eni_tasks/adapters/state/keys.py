@@ -69,6 +69,8 @@ class Keys:
         self.broker = f"{prefix}broker:"
         # STRING. A random mark; gone when Redis was emptied.
         self.epoch = f"{prefix}epoch"
+        # HASH. began_at: when the mark was set; quiet_until: mutations of before may go on until then.
+        self.epoch_times = f"{prefix}epoch:times"
         # HASH. JSON of a counter or of a part of a histogram (observability.meter.Part) → its sum over all processes.
         self.meters = f"{prefix}meters"
         # STREAM. One entry per mutation, capped at about 10,000.

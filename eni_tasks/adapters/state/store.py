@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from eni_tasks.adapters.state.base import PORTION, decode_object
+from eni_tasks.adapters.state.base import PORTION, decode_object, milliseconds
 from eni_tasks.adapters.state.connection import Command, translated
 from eni_tasks.adapters.state.facts import FIELDS, InstanceFacts, decode_facts
 from eni_tasks.adapters.state.nodes import Nodes
@@ -107,12 +107,12 @@ class RedisStore(Nodes, InstanceFacts, Shared):
             value = cast("bytes | None", self._client.get(self._keys.epoch))
         return value.decode() if value else None
 
-    def begin_epoch(self) -> str:
+    def begin_epoch(self, known: str | None = None, *, quiet_seconds: float = 0.0) -> str:
         """See `ports.state.Store.begin_epoch`."""
-        mine = uuid.uuid4().hex
-        with translated():
-            before = cast("bytes | None", self._client.set(self._keys.epoch, mine, nx=True, get=True))
-        return before.decode() if before else mine
+        keys = [self._keys.epoch, self._keys.epoch_times]
+        args = [uuid.uuid4().hex, known or "", milliseconds(quiet_seconds)]
+        stands: bytes = self._scripts.run("begin_epoch", keys, args)
+        return stands.decode()
 
     def take_slot(self, name: str, seconds: float) -> bool:
         """See `ports.state.Store.take_slot`."""

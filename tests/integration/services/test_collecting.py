@@ -95,7 +95,7 @@ def test_b03_the_way_back_failed_and_nobody_came_back(system: System) -> None:
         ]
     )
     system.settle()
-    system.redis.delete(*system._all_keys())
+    system.empty_redis()
     system.ec2.clear_faults()
     system.settle()
     assert system.view().ready

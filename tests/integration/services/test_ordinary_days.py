@@ -112,10 +112,9 @@ def test_what_redis_forgot_is_found_again(system: System) -> None:
     instance = system.add_node()
     system.settle()
     before = system.pool()
-    for key in list(system.redis.scan_iter(f"{{eni:{system.cluster}}}*")):
-        system.redis.delete(key)
+    system.empty_redis()
     system.fresh()
-    system.settle()
+    system.settle(within_seconds=30)
     assert system.mutations() == {}
     assert system.writes() == {}
     assert system.pool() == before

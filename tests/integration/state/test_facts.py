@@ -13,6 +13,11 @@ OLD, NEW = interface("eni-1", "10.0.0.2"), interface("eni-1", "10.0.0.2", "10.0.
 BUSY = 8
 
 
+@pytest.fixture(autouse=True)
+def old_epoch(state: State) -> None:
+    state.old_epoch()
+
+
 def known(state: State) -> Facts:
     return state.store.facts([INSTANCE])[INSTANCE]
 
@@ -224,3 +229,47 @@ def test_a_forgotten_node_is_not_read(state: State) -> None:
     state.store.want_reads([A])
     state.store.forget_read(A)
     assert state.store.due_reads() == 0
+
+
+# -- epoch --------------------------------------------------------------------------------------------
+NEWS = Shown(instance_id=INSTANCE, interfaces=(NEW,), version=0)
+SERVED = Shown(instance_id=INSTANCE, interfaces=(NEW,), version=0, served=True)
+
+
+def emptied(state: State) -> str:
+    known = state.store.epoch()
+    assert known is not None
+    state.client.delete(state.keys.epoch, state.keys.epoch_times)
+    return known
+
+
+def test_nothing_is_entered_before_an_epoch_has_begun(state: State) -> None:
+    emptied(state)
+    assert state.store.merge([NEWS], started_at=state.store.now()) == [False]
+
+
+def test_a_read_of_before_the_epoch_is_not_entered(state: State) -> None:
+    emptied(state)
+    began = state.store.now()
+    state.later(1)
+    state.store.begin_epoch()
+    assert state.store.merge([NEWS], started_at=began - 1) == [False]
+    assert state.store.merge([NEWS], started_at=state.store.now()) == [True]
+
+
+def test_who_was_served_before_is_believed_after_the_settle_time(state: State) -> None:
+    emptied(state)
+    state.store.begin_epoch()
+    assert state.store.merge([SERVED], started_at=state.store.now()) == [False]
+    state.later(SETTLE)
+    assert state.store.merge([SERVED], started_at=state.store.now()) == [True]
+
+
+def test_who_lived_through_the_loss_lets_calls_of_before_end_first(state: State) -> None:
+    known = emptied(state)
+    for _ in range(2):
+        state.store.begin_epoch()
+        state.store.begin_epoch(known, quiet_seconds=BUSY)
+        assert state.store.merge([NEWS], started_at=state.store.now()) == [False]
+    state.later(BUSY)
+    assert state.store.merge([NEWS], started_at=state.store.now()) == [True]

@@ -151,6 +151,7 @@ def test_a_held_node_has_no_other_run(state: State) -> None:
 @pytest.mark.parametrize("place", ["spec", "eni"], ids=["later generation", "Cilium 1.6"])
 def test_a_world_has_the_facts_and_limits_of_the_objects_machine(state: State, place: str) -> None:
     take_in(state, machine("i-7", "m5.large", later=place == "spec"))
+    state.old_epoch()
     shown = Shown(instance_id=InstanceId("i-7"), interfaces=(), version=0)
     state.store.merge([shown], started_at=state.store.now())
     known = Limits(instance_type="m5.large", max_interfaces=3, ipv4_per_interface=10)

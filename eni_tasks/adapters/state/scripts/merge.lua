@@ -1,14 +1,24 @@
 -- Enter what a describe showed, if nothing newer is known.
 --
--- KEYS    1: facts
+-- KEYS    1: facts, 2: epoch's times
 -- ARGV    1: interfaces (JSON), 2: when the read started (ms), 3: the version it was compared with,
---         4: "1" if it missed something, 5: settle time of EC2's reads (ms), 6: lifetime (ms)
+--         4: "1" if it missed something, 5: settle time of EC2's reads (ms), 6: lifetime (ms), 7: "1" if
+--         the object shows that the node was served before
 -- Answer  1, or 0 if it must be read again
 --
 -- Why a script: a mutation may end between the comparison and the write, and reads overtake each other.
 
+-- Redis was emptied, or never held anything: what was known of mutations is gone with it, so a read must be
+-- later than whatever may have happened before.
+local began_at, quiet_until = unpack(redis.call('HMGET', KEYS[2], 'began_at', 'quiet_until'))
+if not began_at or tonumber(ARGV[2]) < math.max(tonumber(began_at), tonumber(quiet_until) or 0) then
+  return 0
+end
 local described_at, mutated_at, version = unpack(redis.call('HMGET', KEYS[1], 'described_at', 'mutated_at', 'version'))
 local started_at = tonumber(ARGV[2])
+if not mutated_at and ARGV[7] == '1' then
+  mutated_at = began_at
+end
 if (tonumber(version) or 0) ~= tonumber(ARGV[3])
   or started_at < (tonumber(described_at) or 0)
   or (mutated_at and started_at < tonumber(mutated_at) + tonumber(ARGV[5])) then
