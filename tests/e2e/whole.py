@@ -36,6 +36,8 @@ QUICK = {
     "ENI_TASKS_LEASE_SECONDS": "7",
     "ENI_TASKS_OVERDUE_SECONDS": "4",
     "ENI_TASKS_SETTLE_SECONDS": "0.5",
+    # Counted calls must not depend on when a pass falls.
+    "ENI_TASKS_ORPHAN_INTERVAL_SECONDS": "3600",
 }
 
 
