@@ -56,6 +56,7 @@ class Nodes:
         self._http = urllib3.PoolManager(retries=False, timeout=3.0)
         self.agents: dict[str, Agent] = {}
         self.faults: list[str] = []
+        self.machine_of: dict[str, str] = {}  # every interface that was ever attached
         self.meanwhile: Callable[[], object] = lambda: None  # what goes on while something is insisted on
         for obj in sandbox.fleet.objects():
             self._take(obj["metadata"]["name"], obj["spec"]["instance-id"], obj["spec"]["eni"]["instance-type"])
@@ -137,7 +138,12 @@ class Nodes:
         self._insist("DELETE", f"/{name}", fine=(404,))
         self._terminate(agent)
 
+    def note_interfaces(self) -> None:
+        """Note whose interfaces there are, before some go."""
+        self.machine_of |= {each.id: each.instance_id for each in self._ec2.view().interfaces if each.instance_id}
+
     def _terminate(self, agent: Agent) -> None:
+        self.note_interfaces()
         self._ec2.free_addresses(sorted(agent.used))
         self._patiently(lambda: self._ec2.terminate_instance(agent.instance_id))
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import redis
 from pydantic import SecretStr
 
+from chaos import history
 from chaos.agents import PRE_ALLOCATE
 from eni_tasks.adapters.state.keys import Keys
 from eni_tasks.bootstrap import Services
@@ -109,14 +110,17 @@ class Verdict:
 
     def violations(self) -> list[str]:
         """What should never have been."""
-        found = [*self._ground.ec2.violations(), *self._ground.nodes.faults]
+        nodes = self._ground.nodes
+        nodes.note_interfaces()
+        found = [*self._ground.ec2.violations(), *nodes.faults]
+        found += history.faults(self._ground.sandbox.folder / "objects", nodes.machine_of)
         mismatches = self._ground.ec2.counts().get("CreateNetworkInterface", {}).get("IdempotentParameterMismatch", 0)
         if mismatches:
             found.append(f"a client token came with other parameters {mismatches} times")
         by_instance: dict[str, int] = defaultdict(int)
         for interface in self._ground.ec2.view().interfaces:
             by_instance[interface.instance_id] += len(interface.addresses)
-        for agent in self._ground.nodes.agents.values():
+        for agent in nodes.agents.values():
             have, most = by_instance[agent.instance_id], agent.most + PRE_ALLOCATE
             if have > most:
                 found.append(
