@@ -89,7 +89,7 @@ def _warnings(look: Look) -> list[str]:
     if look.epoch is None:
         lines.append("Redis is empty, and no watcher has noticed yet: is one running?")
     lines += [
-        f"{action} is stopped for everybody: {breaker.why}. It is probed "
+        f"{action} is stopped for everybody: {breaker.why.rstrip('.')}. It is probed "
         + (f"in {ago(breaker.until - look.now)}." if breaker.until > look.now else "by the next caller.")
         for action, breaker in look.breakers.items()
     ]
@@ -177,7 +177,8 @@ def node_page(one: NodeStatus) -> list[str | Table]:
     page.append(f"Addresses: {', '.join(counts)}, {view.needed} needed.")
     page += [f"{kind.value}: {_until(standing, one.now)}." for kind, standing in one.work.items()]
     if view.trouble:
-        page.append(f"Trouble: {view.trouble} ({one.failures} failed runs in a row).")
+        count = f" ({one.failures} failed runs in a row)" if one.failures else ""
+        page.append(f"Trouble: {view.trouble.rstrip('.')}{count}.")
     if view.last_action:
         page.append(f"Last action: {view.last_action}.")
     page.append(f"Facts: {f'read {ago(one.now - one.facts_at)} ago' if one.facts_at else 'never read'}.")
