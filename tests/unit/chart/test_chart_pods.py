@@ -146,6 +146,12 @@ def test_probes_look_at_the_files_that_the_process_keeps(component, tmp_path):
         assert passes(live, tmp_path) is well
 
 
+def test_a_new_version_of_ours_does_not_restart_redis():
+    redis = everything()["redis"]["spec"]
+    assert redis["template"]["metadata"]["labels"] == redis["selector"]["matchLabels"]
+    assert "annotations" not in redis["template"]["metadata"]
+
+
 def passes(command: list[str], folder: Path) -> bool:
     here = [part.replace(PROBE_DIR, str(folder)) for part in command]
     return subprocess.run(here, check=False, capture_output=True).returncode == 0
