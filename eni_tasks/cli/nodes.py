@@ -5,7 +5,8 @@ from __future__ import annotations
 import typer
 
 from eni_tasks.cli.common import NodeArgument, services
-from eni_tasks.cli.output import TROUBLE, JsonFlag, print_json, print_page, told
+from eni_tasks.cli.output import TROUBLE, JsonFlag, fail, print_json, print_page, told
+from eni_tasks.errors import InvalidInput
 from eni_tasks.model.plan import Action, Assign, MarkInterface
 from eni_tasks.services.inspect import Inspect, NodeView
 from eni_tasks.tasks.base import node_name
@@ -31,8 +32,11 @@ def row(view: NodeView) -> tuple[object, ...]:
 def plan(node: NodeArgument, *, json: JsonFlag = False) -> None:
     """Show what would be done next for a node, and why. Nothing is done. Exit code 1 if something stands in the way."""
     with told():
-        parts = services()
-        gathered, decision = Inspect(parts.store, parts.policy).plan(node_name(node))
+        name, parts = node_name(node), services()
+        try:
+            gathered, decision = Inspect(parts.store, parts.policy).plan(name)
+        except InvalidInput as error:
+            fail(str(error))  # the object's fault, not the caller's
         if json:
             print_json(decision)
         else:

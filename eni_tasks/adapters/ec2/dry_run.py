@@ -12,6 +12,7 @@ from typing import Any
 
 import boto3
 from botocore.config import Config
+from botocore.exceptions import ClientError
 
 from eni_tasks.adapters.ec2.calls import Ec2Calls
 from eni_tasks.adapters.ec2.client import ClientOptions, Ec2Clients
@@ -105,8 +106,8 @@ def _judged(action: str, error: Ec2Error) -> Permission:
     why = f"{error.code}: {error.message}"[:WHY_LONGEST]
     if error.code in DENIED:
         return Permission(action=action, right=Right.DENIED, why=why)
-    if error.reaction is Ec2Reaction.ACCOUNT_WIDE:
-        raise error  # the credentials: no other action will fare better
+    if error.reaction is Ec2Reaction.ACCOUNT_WIDE or not isinstance(error.__cause__, ClientError):
+        raise error  # wrong credentials, or no answer at all: no other action will fare better
     nothing_there = action == NO_DRY_RUN and error.code == "InvalidNetworkInterfaceID.NotFound"
     if error.code == "DryRunOperation" or nothing_there:
         return Permission(action=action, right=Right.ALLOWED)

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from redis.exceptions import NoPermissionError
+
 from eni_tasks.adapters.state.connection import translated
 from eni_tasks.ports.doctor import ServerLook
 
@@ -31,7 +33,10 @@ class RedisServer:
     def look(self) -> ServerLook:
         """See `ports.doctor.RedisServer.look`."""
         with translated():
-            info = self._client.info()
+            try:
+                info = self._client.info()
+            except NoPermissionError:
+                info = {}  # what is not told stays unknown
             slot_ms = self._client.pttl(self._keys.slot("inventory"))
             whole, micros = self._client.time()
         valkey = info.get("valkey_version")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from eni_tasks.domain.cilium_node import parse_node
-from eni_tasks.errors import Ec2Error, InvalidInput
+from eni_tasks.errors import Ec2Error, Ec2Reaction, InvalidInput
 from eni_tasks.model.network import InterfaceId
 from eni_tasks.model.node import Node, Policy
 from eni_tasks.ports.doctor import Ec2Rights, Permission, Right, Sample
@@ -49,12 +49,16 @@ def examine_ec2(rights: Ec2Rights, sample: Sample, *, by_instance_tags: bool) ->
     except InvalidInput as error:
         area.trouble("region", str(error), "Set AWS_REGION to the region of the nodes.")
     except Ec2Error as error:
-        area.trouble(
-            "credentials",
-            f"EC2 takes no call of ours: {error.code}: {error.message}",
-            "See that the pod's role (IRSA, Pod Identity), or AWS_ACCESS_KEY_ID and its kin, are right here.",
-        )
+        _no_call(area, error)
     return area.findings
+
+
+def _no_call(area: Area, error: Ec2Error) -> None:
+    if error.reaction is Ec2Reaction.ACCOUNT_WIDE:
+        what, do = "credentials", "the pod's role (IRSA, Pod Identity), or AWS_ACCESS_KEY_ID and its kin, are right"
+    else:
+        what, do = "reachable", "AWS_REGION, AWS_ENDPOINT_URL, the proxy and the way out are right"
+    area.trouble(what, f"EC2 takes no call of ours: {error.code}: {error.message}", f"See that {do} here.")
 
 
 def _identity(area: Area, rights: Ec2Rights) -> None:

@@ -32,7 +32,7 @@ def examine_redis(server: RedisServer, url: str) -> tuple[list[Finding], ServerL
             "reachable", str(error), "Start it, or correct ENI_TASKS_REDIS_URL (`eni-tasks settings` shows it)."
         )
         return area.findings, None
-    area.ok("reachable", f"{look.product} {look.version} answers.")
+    area.ok("reachable", "It answers.")
     _version(area, look)
     _mode(area, look)
     _memory(area, look)
@@ -62,8 +62,10 @@ def _encryption(area: Area, url: str) -> None:
 
 def _version(area: Area, look: ServerLook) -> None:
     major = look.version.partition(".")[0]
-    if major.isdecimal() and int(major) >= LEAST_VERSION:
-        area.ok("version", f"{look.version} is recent enough.")
+    if not major:
+        area.unknown("version", "The server does not tell it: our user may not ask for INFO.", "Allow +info to it.")
+    elif major.isdecimal() and int(major) >= LEAST_VERSION:
+        area.ok("version", f"{look.product} {look.version} is recent enough.")
     else:
         area.trouble("version", f"{look.product} {look.version} is too old.", "Run Redis 7.0 or later, or Valkey.")
 
@@ -103,4 +105,4 @@ def _persistence(area: Area, look: ServerLook) -> None:
     elif look.persistence:
         area.ok("persistence", f"Kept on disk: {look.persistence}.")
     else:
-        area.ok("persistence", "Nothing was written to disk yet. After a restart all is read again from the clusters.")
+        area.ok("persistence", "None seen, and none needed: after a restart all is read again.")

@@ -99,3 +99,10 @@ def test_no_region_is_one_finding(monkeypatch: pytest.MonkeyPatch) -> None:
     findings = examine_ec2(Ec2DryRuns(ClientOptions()), Sample(), by_instance_tags=False)
     assert troubles(findings) == ["region"]
     assert "AWS_REGION" in findings[-1].do
+
+
+def test_an_absent_ec2_is_one_finding(rights: Ec2DryRuns, monkeypatch: pytest.MonkeyPatch, sample: Sample) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL_EC2", "http://127.0.0.1:1")
+    findings = examine_ec2(rights, sample, by_instance_tags=False)
+    assert troubles(findings) == ["reachable"]
+    assert "AWS_ENDPOINT_URL" in findings[-1].do

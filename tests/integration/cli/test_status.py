@@ -106,6 +106,7 @@ def test_an_object_that_cannot_be_understood_is_shown(system: System, cli: Comma
     one = cli.json("status", NODE, code=1)
     assert one["view"]["reason"] == "object-not-understood"
     assert "pre-allocate" in cli("status", NODE, code=1)
+    assert "pre-allocate" in cli.run("plan", NODE, code=1).stderr
     assert cli.json("status", code=1)["reasons"] == {"object-not-understood": 1}
 
 

@@ -96,7 +96,7 @@ def not_fine(findings: list[Finding]) -> list[tuple[str, str]]:
         ({}, []),
         ({"version": "6.2.14"}, [("version", "trouble")]),
         ({"version": "10.0"}, []),
-        ({"version": ""}, [("version", "trouble")]),
+        ({"version": ""}, [("version", "unknown")]),
         ({"product": "Valkey", "version": "9.1.2"}, []),
         ({"mode": "cluster"}, [("mode", "trouble")]),
         ({"role": "slave"}, [("mode", "trouble")]),
