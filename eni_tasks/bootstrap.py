@@ -129,7 +129,7 @@ class Services:
     @cached_property
     def maintain(self) -> Maintain:
         """Bringing a node's pool to size."""
-        mutator = Mutator(self.budgets, timeout_seconds=self.settings.ec2_timeout_seconds)
+        mutator = Mutator(self.budgets, self.meter, timeout_seconds=self.settings.ec2_timeout_seconds)
         reactions = Reactions(
             self.store, settle_seconds=self.settings.settle_seconds, busy_seconds=mutator.busy_seconds
         )
@@ -139,10 +139,11 @@ class Services:
             self.runs,
             self.dispatch,
             self.keeper,
-            Assigner(self.store, self.ec2, mutator, reactions),
-            Creator(self.store, self.ec2, mutator, reactions),
+            Assigner(self.store, self.ec2, mutator, reactions, self.meter),
+            Creator(self.store, self.ec2, mutator, reactions, self.meter),
             self.policy,
             self.stopping,
+            self.meter,
         )
 
     @cached_property
@@ -191,7 +192,7 @@ class Services:
     @cached_property
     def orphans(self) -> Orphans:
         """Deleting interfaces that were left behind."""
-        mutator = Mutator(self.budgets, timeout_seconds=self.settings.ec2_timeout_seconds)
+        mutator = Mutator(self.budgets, self.meter, timeout_seconds=self.settings.ec2_timeout_seconds)
         rule = Rule(
             cluster=self.settings.cluster,
             grace_seconds=self.settings.orphan_grace_seconds,

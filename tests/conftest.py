@@ -3,6 +3,11 @@
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# How long an example takes is the machine's business.
+settings.register_profile("any machine", deadline=None)
+settings.load_profile("any machine")
 
 KINDS = ("unit", "contract", "integration", "e2e")
 

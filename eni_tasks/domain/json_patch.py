@@ -23,6 +23,9 @@ def value_at(obj: Mapping[str, Any], path: Path) -> Any:
     return found
 
 
+_INSTANCE_IDS: tuple[Path, ...] = (("spec", "instance-id"), ("spec", "eni", "instance-id"))
+
+
 class PatchWriter:
     """Collects operations for one object.
 
@@ -57,6 +60,12 @@ class PatchWriter:
             return []
         metadata = self._obj["metadata"]
         guards: list[Operation] = [{"op": "test", "path": "/metadata/uid", "value": metadata["uid"]}]
+        # Another machine may come under the same object: what is written belongs to this one.
+        guards += [
+            {"op": "test", "path": _pointer(path), "value": instance_id}
+            for path in _INSTANCE_IDS
+            if (instance_id := value_at(self._obj, path))
+        ]
         if self._at_version:
             version = metadata["resourceVersion"]
             guards.append({"op": "test", "path": "/metadata/resourceVersion", "value": version})

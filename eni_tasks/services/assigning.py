@@ -6,6 +6,7 @@ import msgspec
 
 from eni_tasks.errors import Ec2Error, LeaseLost
 from eni_tasks.model.plan import Assign
+from eni_tasks.observability.meter import Meter
 from eni_tasks.ports.ec2 import Ec2
 from eni_tasks.ports.state import Outcome, Store
 from eni_tasks.ports.work import Claim, Draw
@@ -20,11 +21,12 @@ ACTION = "AssignPrivateIpAddresses"
 class Assigner:
     """Carries out `Assign`."""
 
-    def __init__(self, store: Store, ec2: Ec2, mutator: Mutator, reactions: Reactions) -> None:
+    def __init__(self, store: Store, ec2: Ec2, mutator: Mutator, reactions: Reactions, meter: Meter) -> None:
         self._store = store
         self._ec2 = ec2
         self._mutator = mutator
         self._reactions = reactions
+        self._meter = meter
 
     def run(self, claim: Claim, gathered: Gathered, action: Assign, *, urgent: bool) -> Step:
         """Assign the addresses and enter what EC2 answered.
@@ -58,6 +60,7 @@ class Assigner:
             )
         except Ec2Error as error:
             return self._reactions.to(error, claim, snapshot, action.subnet_id, Outcome(reservation=reservation))
+        self._meter.count("ipam_ip_allocation_ops", {"subnet_id": action.subnet_id}, len(got))
         # A repeated address (a describe saw it first) must not be entered twice.
         grown = tuple(
             msgspec.structs.replace(known, addresses=tuple(dict.fromkeys((*known.addresses, *got))))

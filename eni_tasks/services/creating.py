@@ -15,6 +15,7 @@ import msgspec
 from eni_tasks.errors import Ec2Error, Ec2Reaction
 from eni_tasks.model.network import InterfaceId
 from eni_tasks.model.plan import CreateInterface, MarkInterface
+from eni_tasks.observability.meter import Meter
 from eni_tasks.ports.ec2 import Ec2
 from eni_tasks.ports.state import Outcome, Store
 from eni_tasks.ports.work import Claim, Draw
@@ -32,11 +33,12 @@ _NOT_CREATED = frozenset({Ec2Reaction.SUBNET_FULL, Ec2Reaction.STALE_VIEW, Ec2Re
 class Creator:
     """Carries out `CreateInterface`, and resumes what another worker left."""
 
-    def __init__(self, store: Store, ec2: Ec2, mutator: Mutator, reactions: Reactions) -> None:
+    def __init__(self, store: Store, ec2: Ec2, mutator: Mutator, reactions: Reactions, meter: Meter) -> None:
         self._store = store
         self._ec2 = ec2
         self._mutator = mutator
         self._reactions = reactions
+        self._meter = meter
         self._journal = Journal(store)
         self._attacher = Attacher(store, ec2, mutator, reactions, self._journal)
 
@@ -162,6 +164,9 @@ class Creator:
             reservation=msgspec.structs.replace(saga.reservation, count=taken),
         )
         self._journal.write(claim, made, Outcome(reservation=saga.reservation, taken=taken))
+        # Counted with the entry, so that a create that is repeated for want of an answer counts once.
+        self._meter.count("ipam_interface_creation_ops", {"subnet_id": interface.subnet_id})
+        self._meter.count("ipam_ip_allocation_ops", {"subnet_id": interface.subnet_id}, len(interface.addresses))
         return made
 
     def _mark(self, claim: Claim, gathered: Gathered, saga: Saga, *, urgent: bool) -> Step:

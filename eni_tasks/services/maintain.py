@@ -22,6 +22,7 @@ from eni_tasks.model.network import NodeName, Value
 from eni_tasks.model.node import Memory, Policy
 from eni_tasks.model.plan import Assign, MarkInterface, Plan, Reason, Urgency
 from eni_tasks.observability.logs import logger
+from eni_tasks.observability.meter import Meter
 from eni_tasks.ports.runs import Runs
 from eni_tasks.ports.state import Store
 from eni_tasks.ports.work import Claim, Finished, Work, WorkKind
@@ -66,10 +67,12 @@ class Maintain:
         creator: Creator,
         policy: Policy,
         stopping: threading.Event,
+        meter: Meter,
     ) -> None:
         self._store = store
         self._runs = runs
         self._stopping = stopping
+        self._meter = meter
         self._work = work
         self._dispatch = dispatch
         self._keeper = keeper
@@ -181,11 +184,18 @@ class Maintain:
             return self._creator.resume(claim, gathered, gathered.journal, urgent=urgent)
         if decision.action is None:
             return self._at_rest(claim, gathered, decision)
-        if isinstance(decision.action, Assign):
-            return self._assigner.run(claim, gathered, decision.action, urgent=urgent)
         if isinstance(decision.action, MarkInterface):
             return self._creator.mark(claim, gathered, decision.action)
-        return self._creator.begin(claim, gathered, decision.action, urgent=urgent)
+        began_at = time.monotonic()
+        if isinstance(decision.action, Assign):
+            kind, step = "allocateIP", self._assigner.run(claim, gathered, decision.action, urgent=urgent)
+        else:
+            kind = "createInterfaceAndAllocateIP"
+            step = self._creator.begin(claim, gathered, decision.action, urgent=urgent)
+        status = "success" if step.changed else "failed"
+        labels = {"type": kind, "status": status, "subnet_id": decision.action.subnet_id}
+        self._meter.observe("ipam_allocation_duration_seconds", labels, time.monotonic() - began_at)
+        return step
 
     def _at_rest(self, claim: Claim, gathered: Gathered, decision: Plan) -> Step:
         unasked = decision.reason is Reason.LIMITS_UNKNOWN and not gathered.limits_asked

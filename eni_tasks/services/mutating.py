@@ -14,6 +14,7 @@ from typing import TypeVar
 from eni_tasks.errors import Ec2Error, Ec2Reaction, LeaseLost, TransientError
 from eni_tasks.model.network import InstanceId, SubnetId
 from eni_tasks.observability.logs import logger
+from eni_tasks.observability.meter import Meter
 from eni_tasks.ports.work import Budgets, Claim, Draw, Grant, Reservation, Spent
 
 T = TypeVar("T")
@@ -34,8 +35,9 @@ class AddressesTaken(TransientError):
 class Mutator:
     """Makes mutations on behalf of a claim."""
 
-    def __init__(self, budgets: Budgets, *, timeout_seconds: float) -> None:
+    def __init__(self, budgets: Budgets, meter: Meter, *, timeout_seconds: float) -> None:
         self._budgets = budgets
+        self._meter = meter
         self.busy_seconds = busy_seconds(timeout_seconds)
 
     def call(  # noqa: PLR0913 - all that is decided right before a mutation
@@ -80,7 +82,12 @@ class Mutator:
             draw=draw,
             journal=journal,
         )
-        probing = _wait_for_token(spend, claim, action)
+        asked_at = time.monotonic()
+        try:
+            probing = _wait_for_token(spend, claim, action)
+        finally:
+            waited_seconds = time.monotonic() - asked_at
+            self._meter.observe("ec2_api_rate_limit_duration_seconds", {"operation": action}, waited_seconds)
         try:
             answer = send()
         except Ec2Error as error:

@@ -22,6 +22,8 @@ NANO = Limits(instance_type="t3.nano", max_interfaces=2, ipv4_per_interface=2)
 OLD = {"eni": {"instance-id": "i-1", "first-interface-index": 1}}
 NEW = {"instance-id": "i-1", "eni": {"first-interface-index": 1}, "ipam": {}}
 
+GUARDED = ["/metadata/uid", "/spec/instance-id"]
+
 
 def an_object(spec=NEW, status=None, version="7"):
     obj = {"metadata": {"name": "node-1", "uid": "uid-1", "resourceVersion": version}, "spec": copy.deepcopy(spec)}
@@ -84,9 +86,10 @@ def test_only_what_differs_is_written():
     # EC2 promises no order; the fourth address is news, and the first interface is unchanged.
     grown = eni(1, 4, addresses=("10.1.1.3", "10.1.1.1", "10.1.1.0", "10.1.1.2"))
     status, spec = writes(obj, of(obj, ETH0, grown), POLICY)
-    assert [operation["path"] for operation in status] == ["/metadata/uid", "/status/eni/enis/eni-1"]
+    assert [operation["path"] for operation in status] == [*GUARDED, "/status/eni/enis/eni-1"]
     assert spec == [
         {"op": "test", "path": "/metadata/uid", "value": "uid-1"},
+        {"op": "test", "path": "/spec/instance-id", "value": "i-1"},
         {"op": "add", "path": "/spec/ipam/pool/10.1.1.3", "value": {"resource": "eni-1"}},
     ]
     shuffled = msgspec.structs.replace(grown, addresses=("10.1.1.2", "10.1.1.1", "10.1.1.0"))
@@ -122,6 +125,21 @@ def test_another_object_under_the_same_name_is_not_touched():
     status, _ = writes(obj, of(obj, ETH0), POLICY)
     with pytest.raises(ApiError):
         json_patch(obj | {"metadata": obj["metadata"] | {"uid": "uid-2"}}, status)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (NEW, NEW | {"instance-id": "i-2"}),
+        (OLD, OLD | {"eni": OLD["eni"] | {"instance-id": "i-2"}}),
+    ],
+    ids=["later generation", "Cilium 1.6"],
+)
+def test_another_machine_under_the_same_object_is_not_told_the_last_ones(before, after):
+    obj = an_object(before)
+    status, _ = writes(obj, of(obj, ETH0), POLICY)
+    with pytest.raises(ApiError):
+        json_patch(an_object(after), status)
 
 
 @pytest.mark.parametrize(
@@ -184,9 +202,9 @@ def test_trouble_comes_and_goes():
 @pytest.mark.parametrize(
     ("change", "written"),
     [
-        pytest.param({"interfaces": None}, ["/metadata/uid", "/status/ipam/operator-status/error"], id="not read"),
-        pytest.param({"interfaces": ()}, ["/metadata/uid", "/status/ipam/operator-status/error"], id="no interfaces"),
-        pytest.param({"limits": None}, ["/metadata/uid", "/status/ipam/operator-status/error"], id="limits unknown"),
+        pytest.param({"interfaces": None}, [*GUARDED, "/status/ipam/operator-status/error"], id="not read"),
+        pytest.param({"interfaces": ()}, [*GUARDED, "/status/ipam/operator-status/error"], id="no interfaces"),
+        pytest.param({"limits": None}, [*GUARDED, "/status/ipam/operator-status/error"], id="limits unknown"),
     ],
 )
 def test_unknown_facts_write_nothing_but_the_trouble(change, written):
