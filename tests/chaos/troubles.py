@@ -21,11 +21,12 @@ if TYPE_CHECKING:
     Trouble = Callable[[Ground, Random], str]
 
 LEASE_SECONDS, EC2_TIMEOUT_SECONDS, SETTLE_SECONDS = 7.0, 2.0, 1.0
+# About as often as they are called, so that a fault seldom waits for its call.
 MUTATIONS = (
-    "CreateNetworkInterface",
-    "AttachNetworkInterface",
-    "ModifyNetworkInterfaceAttribute",
-    "AssignPrivateIpAddresses",
+    *("AssignPrivateIpAddresses",) * 4,
+    *("CreateNetworkInterface",) * 3,
+    *("AttachNetworkInterface",) * 3,
+    *("ModifyNetworkInterfaceAttribute",) * 2,
     "DeleteNetworkInterface",
 )
 FIVE_HUNDREDS = (("InternalError", 500), ("ServiceUnavailable", 503), ("Unavailable", 503), ("InternalFailure", 500))
@@ -65,15 +66,13 @@ def roll_out(ground: Ground, rng: Random) -> str:
 
 
 # -- Redis -----------------------------------------------------------------------------------------
-def restart_redis(ground: Ground, rng: Random) -> str:
+def empty_redis(ground: Ground, rng: Random) -> str:
+    if rng.random() < 0.5:
+        ground.redis.flushall()
+        return "FLUSHALL"
     seconds = rng.uniform(0.0, 3.0)
     ground.kill("redis", seconds)
     return f"Redis killed, back empty after {seconds:.1f} s"
-
-
-def flush_redis(ground: Ground, _: Random) -> str:
-    ground.redis.flushall()
-    return "FLUSHALL"
 
 
 def cut_redis_connections(ground: Ground, _: Random) -> str:
@@ -263,8 +262,7 @@ PASSING: dict[str, Trouble] = {
     "all of a kind killed": kill_all_of_a_kind,
     "process frozen": freeze,
     "process asked to end": roll_out,
-    "Redis restarted": restart_redis,
-    "Redis flushed": flush_redis,
+    "Redis emptied": empty_redis,
     "Redis connections cut": cut_redis_connections,
     "Redis paused": pause_redis,
     "API server restarted": restart_kube,

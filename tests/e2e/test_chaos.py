@@ -1,0 +1,16 @@
+"""A short run of the chaos: real processes, killed and starved, between servers that fail in every way."""
+
+from __future__ import annotations
+
+import pytest
+from chaos.report import Options
+from chaos.running import run
+
+SEED = 7  # any will do; `make chaos` takes a new one each time
+
+
+@pytest.mark.timeout(300)
+def test_a_fleet_in_trouble_recovers() -> None:
+    report = run(Options(SEED, seconds=25, nodes=15, deadline_seconds=120, lasting=False), print)
+    assert report.failures == [], "\n".join(report.lines())
+    assert report.injected.total() > 25
