@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from botocore import xform_name
 
-from eni_tasks.adapters.ec2.errors import CALL_ERRORS, translate
+from eni_tasks.adapters.ec2.errors import CALL_ERRORS, CREDENTIALS_REFUSED, translate
 
 if TYPE_CHECKING:
     from eni_tasks.adapters.ec2.client import Ec2Clients
@@ -54,13 +54,15 @@ class Ec2Calls:
         return self._send(action, parameters, mutation=True)
 
     def _send(self, action: str, parameters: dict[str, Any], *, mutation: bool) -> Answer:
-        started = time.monotonic()
+        started, client = time.monotonic(), None
         try:
             # Making the client looks for credentials, so it fails like a call.
-            call = getattr(self._clients.get(mutation=mutation), xform_name(action))
-            answer: Answer = call(**parameters)
+            client = self._clients.get(mutation=mutation)
+            answer: Answer = getattr(client, xform_name(action))(**parameters)
         except CALL_ERRORS as error:
             refusal = translate(action, error, mutation=mutation)
+            if refusal.code in CREDENTIALS_REFUSED:
+                self._clients.forget(client)
             self._observe(action, refusal.code, time.monotonic() - started)
             raise refusal from error
         self._observe(action, OK, time.monotonic() - started)

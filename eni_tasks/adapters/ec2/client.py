@@ -67,6 +67,20 @@ class Ec2Clients:
                     clients = self._clients = self._build()
         return clients.mutations if mutation else clients.reads
 
+    def forget(self, client: Any) -> None:
+        """Make the next call with new clients, which look for credentials anew.
+
+        boto3 keeps what it found: a file that was replaced would not be read again, and where there was
+        nothing it would not look again.
+
+        Args:
+            client: the one that was refused; if there is a newer one already, that stays.
+        """
+        with self._lock:
+            clients = self._clients
+            if clients and client in (clients.reads, clients.mutations):
+                self._clients = None
+
     def _build(self) -> _Clients:
         # boto3 itself looks at AWS_DEFAULT_REGION only, the other SDKs at AWS_REGION.
         session = boto3.session.Session(region_name=os.environ.get("AWS_REGION") or None)

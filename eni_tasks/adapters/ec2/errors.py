@@ -127,6 +127,15 @@ _CREDENTIALS = (
     TokenRetrievalError,
 )
 
+# There may be better ones by now: codes of EC2, and classes of botocore that `translate` makes codes of.
+CREDENTIALS_REFUSED = frozenset(
+    {
+        *("AuthFailure", "ExpiredToken", "ExpiredTokenException", "InvalidClientTokenId"),
+        *("SignatureDoesNotMatch", "UnrecognizedClientException"),
+        *(error.__name__ for error in _CREDENTIALS),
+    }
+)
+
 _UNSENT = (ConnectTimeoutError, EndpointConnectionError, ProxyConnectionError)
 
 # What a call through boto3 can raise: its own errors, EC2's, an answer that is no XML, and files
