@@ -13,6 +13,7 @@ import redis
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
     from random import Random
 
     from chaos.agents import Nodes
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
 # Two of those that may be doubled: what one loses the other must take over.
 PROCESSES = {"watcher": 2, "ec2": 2, "apiserver": 2, "resync": 1}
+# As in the chart; a process that is silent for a third of that is in trouble.
+LIVENESS_SECONDS = 90.0
+DEAF_SECONDS = 30.0
 KUBE = "kubernetes-api"
 BOOKMARK_SECONDS = 1.0  # below the time after which our watchers take a silent watch for dead
 GRACE_SECONDS = 20.0
@@ -48,7 +52,9 @@ class Ground:
         self.kube.set(bookmark_seconds=BOOKMARK_SECONDS)
         for module, count in PROCESSES.items():
             for number in range(count):
-                self.sandbox.start(module, f"{module}-{number}")
+                name = f"{module}-{number}"
+                probes = {"ENI_TASKS_PROBE_DIR": str(self._probes(name))}
+                self.children.start(name, f"workers.{module}", [], {**self.sandbox.environment, **probes})
 
     def close(self) -> None:
         self.redis.close()
@@ -68,6 +74,26 @@ class Ground:
                 code = self.children.running[name].returncode
                 self.ended[f"{name.rpartition('-')[0] or name} (exit code {code})"] += 1
                 self.children.again(name)
+        for name in self.free(*PROCESSES):
+            if self._silence_seconds(name) > LIVENESS_SECONDS:
+                self.ended[f"{name.rpartition('-')[0]} (restarted by its liveness probe)"] += 1
+                self.children.again(name)
+
+    def deaf(self) -> list[str]:
+        """Processes that do not say that they live and serve."""
+        found = []
+        for name in self.free(*PROCESSES):
+            silence_seconds = self._silence_seconds(name)
+            if silence_seconds > DEAF_SECONDS or not (self._probes(name) / "ready").exists():
+                found.append(f"{name} does not serve, and gave its last sign of life {silence_seconds:.0f} s ago")
+        return found
+
+    def _silence_seconds(self, name: str) -> float:
+        alive = self._probes(name) / "alive"
+        return time.time() - alive.stat().st_mtime if alive.exists() else 0.0
+
+    def _probes(self, name: str) -> Path:
+        return self.sandbox.folder / "probes" / name
 
     # -- processes ---------------------------------------------------------------------------------
     def free(self, *modules: str) -> list[str]:

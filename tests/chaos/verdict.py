@@ -72,7 +72,7 @@ class Verdict:
             faults = list(_node_faults(agent, objects.get(agent.name, {}), attached[agent.instance_id]))
             reason = self._reason(agent.name) if faults else ""
             found += [f"{agent.name} ({agent.instance_id}): {fault}; {reason}" for fault in faults]
-        return found + list(self._unrest())
+        return [*found, *self._ground.deaf(), *self._unrest()]
 
     def _reason(self, name: str) -> str:
         try:
