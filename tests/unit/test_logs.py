@@ -27,6 +27,9 @@ def configured(*, json: bool) -> Iterator[io.StringIO]:
     """Logging set up; gives what is written, and puts everything back."""
     root, hooks = logging.getLogger(), (sys.excepthook, threading.excepthook)
     handlers, levels = root.handlers[:], {name: logging.getLogger(name).level for name in ("", *CHATTY)}
+    for each in logging.Logger.manager.loggerDict.values():
+        if isinstance(each, logging.Logger):
+            each.disabled = False  # import-linter may have run here before: it switches off the loggers that it finds
     said = io.StringIO()
     with redirect_stderr(said):
         configure(json=json, level="info")
