@@ -15,7 +15,7 @@ from eni_tasks.tasks.registry import TASK_QUEUES
 ROOT = Path(__file__).parents[2]
 OPERATIONS = (ROOT / "docs" / "operations.md").read_text()
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "helm" / "eni-tasks" / "README.md"]
-COMMAND = re.compile(r"(?:^|`|\$ |-- )eni-tasks ((?:[a-z]|-[a-z-])[^`#|\n]*)", re.MULTILINE)
+COMMAND = re.compile(r"(?:^|`|\$ |-- )eni-tasks ([a-z][^`#|\n]*)", re.MULTILINE)
 EVENT = re.compile(r"logger\(\)\.(?:debug|info|warning|error|exception|critical)\(\s*\"(\w+)\"")
 
 
