@@ -163,7 +163,7 @@ def test_a_person_can_have_everything_read_again(system: System) -> None:
         (["publish", "x y"], 2, "'x y' is not the name of a node"),
         (["plan"], 2, "Missing argument"),
         (["worker", "--queue", "nowhere"], 2, "No such queue: nowhere"),
-        (["flower"], 2, "--auth"),
+        (["flower"], 2, "ENI_TASKS_FLOWER_AUTH"),
     ],
     ids=lambda value: "-".join(value).replace(" ", "_") if isinstance(value, list) else None,
 )
@@ -271,7 +271,7 @@ def test_bad_objects_are_told_and_trouble_nobody_else(system: System, odd_nodes:
     def told() -> dict[str, dict[str, Any]]:
         answer = system.cli("status", "--json")
         assert answer.returncode == 1, answer.stderr
-        return {view["node"]: view for view in json.loads(answer.stdout)}
+        return {view["node"]: view for view in json.loads(answer.stdout)["nodes"]}
 
     def all_told() -> dict[str, dict[str, Any]] | None:
         views = told()
