@@ -171,6 +171,7 @@ class Services:
             self.keeper,
             reader,
             review,
+            self.budgets,
             self.policy,
             self.settings.settle_seconds,
         )

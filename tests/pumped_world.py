@@ -167,9 +167,12 @@ class World:
         yield from self.redis.scan_iter(f"{{eni:{self.cluster}}}*", count=1000)
 
     def keys_of(self, name: str) -> list[str]:
-        """Keys that belong to a node's work, and shared ones that have an entry for it."""
+        """Keys that belong to a node's work, and shared ones that have an entry for it.
+
+        For an hour the collector of orphans keeps the ids of instances whose node is gone.
+        """
         found = []
-        for key in self._all_keys():
+        for key in set(self._all_keys()) - {self._keys.removed.encode()}:
             kind, named = self.redis.type(key), key.decode()
             inside = (kind == b"hash" and self.redis.hexists(key, name)) or (
                 kind == b"zset" and self.redis.zscore(key, name) is not None

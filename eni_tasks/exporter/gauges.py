@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from eni_tasks.model.plan import Reason
 from eni_tasks.ports.lookout import Look
+from eni_tasks.ports.work import READS
 from eni_tasks.services.inspect import NOT_UNDERSTOOD, NodeView
 
 
@@ -50,9 +51,10 @@ def of_state(look: Look) -> Iterator[Sample]:
             yield Sample("ec2_budget_tokens", (action,), budget.tokens)
             yield Sample("ec2_budget_size", (action,), budget.size)
         yield Sample("ec2_budget_share", (action,), budget.share)
-        yield Sample("ec2_breaker_open", (action,), action in look.breakers)
         if budget.throttled_at is not None:
             yield Sample("ec2_throttled_timestamp_seconds", (action,), budget.throttled_at)
+    for action in (*look.budgets, READS):
+        yield Sample("ec2_breaker_open", (action,), action in look.breakers)
     for subnet in look.subnets:
         zone = subnet.availability_zone
         yield Sample("ipam_available_ips_per_subnet", (subnet.id, zone), subnet.available)

@@ -166,8 +166,8 @@ class Store(Protocol):
         """Strike out reads that were taken; one wanted again meanwhile stays."""
         ...
 
-    def forget_read(self, name: NodeName) -> None:
-        """Strike out a node that is gone."""
+    def forget(self, name: NodeName) -> None:
+        """Strike out what a run that was under way may have noted of a node that is gone; its claim ended before."""
         ...
 
     def due_reads(self) -> int:
@@ -176,6 +176,10 @@ class Store(Protocol):
 
     def drop_facts(self, instance_id: InstanceId) -> None:
         """Forget an instance."""
+        ...
+
+    def note_inventory(self, started_at: float) -> None:
+        """Remember when the last complete read of everything began."""
         ...
 
     # -- what nodes share --------------------------------------------------------------------

@@ -110,6 +110,9 @@ class Work(Protocol):
         ...
 
 
+READS = "reads"  # the breaker of this name stops every mutation while reads of EC2 fail
+
+
 class Grant(StrEnum):
     """What `spend` answers."""
 

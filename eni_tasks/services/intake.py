@@ -16,7 +16,7 @@ from eni_tasks.domain import watermark
 from eni_tasks.domain.cilium_node import parse_node
 from eni_tasks.domain.glance import figures_at_a_glance
 from eni_tasks.errors import InvalidInput
-from eni_tasks.model.network import NodeName
+from eni_tasks.model.network import InstanceId, NodeName
 from eni_tasks.model.node import Node, Policy
 from eni_tasks.model.plan import Urgency
 from eni_tasks.observability.logs import logger
@@ -74,7 +74,7 @@ class Intake:
         """Take a deletion: the node's work, memory and facts go with it, unless it is another object by now."""
         stored = self._store.node(name)
         if self._store.drop_node(name, uid=uid):
-            self._forget(name, stored)
+            self._dispatch.collect_orphans(self._forget(name, stored))
 
     def listed(self, names: Collection[str], resource_version: str) -> None:
         """Take the end of a complete list: stored nodes that it lacks were deleted while nobody watched.
@@ -83,18 +83,23 @@ class Intake:
             names: all nodes of the list.
             resource_version: the list's version; a node stored at a later version is newer than the list.
         """
+        gone: list[InstanceId] = []
         for stored in list(self._store.nodes()):
             name = NodeName(stored["metadata"]["name"])
             if name not in names and self._store.drop_node(name, resource_version=resource_version):
-                self._forget(name, stored)
+                gone += self._forget(name, stored)
+        if gone:
+            self._dispatch.collect_orphans(gone)
 
-    def _forget(self, name: NodeName, stored: Mapping[str, Any] | None) -> None:
+    def _forget(self, name: NodeName, stored: Mapping[str, Any] | None) -> list[InstanceId]:
+        """Drop what else is known of a node; returns its instance, if it had one."""
         self._work.forget(name)
-        self._store.forget_read(name)
+        self._store.forget(name)
         node = self._parsed(stored) if stored else None
         if node and node.instance_id:
             self._store.drop_facts(node.instance_id)
         logger().info("node_gone", node=name)
+        return [node.instance_id] if node and node.instance_id else []
 
     def _replaced(self, old: Node | None, node: Node) -> None:
         """Another machine under the same name starts from nothing."""

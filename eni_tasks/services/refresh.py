@@ -18,13 +18,14 @@ from eni_tasks.model.network import NodeName
 from eni_tasks.model.node import Node, Policy
 from eni_tasks.observability.logs import logger
 from eni_tasks.ports.state import Store
-from eni_tasks.ports.work import Work, WorkKind
+from eni_tasks.ports.work import READS, Budgets, Work, WorkKind
 from eni_tasks.services.dispatch import INSTANCES, INVENTORY, Dispatch
 from eni_tasks.services.keeper import Keeper
 from eni_tasks.services.reading import PORTION, Reader
 from eni_tasks.services.review import Review
 
 DOUBT_MARGIN_SECONDS = 0.5  # a read that confirms must begin later than the settle time after the first
+UNREAD_SECONDS = 60.0  # after a failed read nothing is changed until a good one, or for so long
 RETRY_SECONDS = 10.0  # after a failed read: trouble of the whole account isn't asked about more often
 MAX_PORTIONS = 50  # of one flight for noted instances: a claim isn't for ever
 
@@ -40,6 +41,7 @@ class Refresh:
         keeper: Keeper,
         reader: Reader,
         review: Review,
+        budgets: Budgets,
         policy: Policy,
         settle_seconds: float,
     ) -> None:
@@ -49,6 +51,7 @@ class Refresh:
         self._keeper = keeper
         self._reader = reader
         self._review = review
+        self._budgets = budgets
         self._policy = policy
         self._settle_seconds = settle_seconds
 
@@ -103,21 +106,30 @@ class Refresh:
         again: float | None = None
         try:
             with self._keeper.hold(claim):
-                return {"instances": self._all() if which == INVENTORY else self._noted()}
+                count = self._all() if which == INVENTORY else self._noted()
+            if count:
+                self._budgets.close_breaker(READS)
         except Ec2Error as error:
             again = RETRY_SECONDS
+            if not error.throttled:
+                why = f"reads of EC2 fail ({error.action}: {error.code}: {error.message})"
+                self._budgets.open_breaker(READS, why, UNREAD_SECONDS)
             logger().warning("read_failed", flight=which, action=error.action, code=error.code, error=error.message)
             return {"failed": str(error), "again_after_seconds": again}
+        else:
+            return {"instances": count}
         finally:
             self._dispatch.finish(claim, again_after_seconds=again)
 
     def _all(self) -> int:
+        started_at = self._store.now()
         nodes = {node.name: node for node in _parsed(self._store.nodes())}
         self._reader.infrastructure({node.vpc_id for node in nodes.values() if node.vpc_id})
         figures = {name: figures_at_a_glance(node, self._policy.pre_allocate_default) for name, node in nodes.items()}
         served = self._reader.served([nodes[name] for name in in_order(figures, releasing=False)])
         for start in range(0, len(served), PORTION):
             self._portion(served[start : start + PORTION], noted=False)
+        self._store.note_inventory(started_at)
         return len(served)
 
     def _noted(self) -> int:

@@ -8,7 +8,7 @@ import msgspec
 
 from eni_tasks.adapters.state.base import DAY_MS, encode, milliseconds, redis_ms
 from eni_tasks.adapters.state.connection import Scripts, translated
-from eni_tasks.ports.work import Claim, Draw, Grant, Pause, Spent
+from eni_tasks.ports.work import READS, Claim, Draw, Grant, Pause, Spent
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -61,6 +61,7 @@ class RedisBudgets:
             self._keys.ledger,
             self._keys.ledger_entries,
             self._keys.journal,
+            self._keys.breaker(READS),
         ]
         if instance_id:
             keys.append(self._keys.facts(instance_id))

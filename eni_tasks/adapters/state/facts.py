@@ -55,6 +55,11 @@ class InstanceFacts(Part):
         )
         return [answer == 1 for answer in self._scripts.together(*calls)]
 
+    def note_inventory(self, started_at: float) -> None:
+        """See `ports.state.Store.note_inventory`."""
+        with translated():
+            self._client.hset(self._keys.switches, "read_at", milliseconds(started_at))
+
     def drop_facts(self, instance_id: InstanceId) -> None:
         """See `ports.state.Store.drop_facts`."""
         with translated():
@@ -78,11 +83,6 @@ class InstanceFacts(Part):
         """See `ports.state.Store.done_reads`."""
         if taken:
             self._scripts.run("done_read", [self._keys.reads], [word for pair in taken.items() for word in pair])
-
-    def forget_read(self, name: NodeName) -> None:
-        """See `ports.state.Store.forget_read`."""
-        with translated():
-            self._client.zrem(self._keys.reads, name)
 
     def due_reads(self) -> int:
         """See `ports.state.Store.due_reads`."""

@@ -62,8 +62,8 @@ class Keys:
         # only waits longer.
         self.removed = f"{prefix}removed"
 
-        # HASH. pause: Pause, JSON; there while mutations are paused. reads: why reads of EC2 fail, in words;
-        # there from a failed read until the next good one. read_at: when the last good full read began.
+        # HASH. pause: Pause, JSON; there while mutations are paused. read_at: when the last
+        # good read of everything began.
         self.switches = f"{prefix}switches"
         # Prefix of Celery's own keys: deployments share a Redis without meeting.
         self.broker = f"{prefix}broker:"

@@ -13,7 +13,7 @@ import msgspec
 from eni_tasks.adapters.state.base import seconds
 from eni_tasks.adapters.state.connection import translated
 from eni_tasks.ports.lookout import BreakerLook, BudgetLook, Look, SubnetLook, WorkLook
-from eni_tasks.ports.work import Pause, WorkKind
+from eni_tasks.ports.work import READS, Pause, WorkKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -62,6 +62,7 @@ class RedisLookout:
             pipe.zcard(keys.orphans)
             pipe.zcard(keys.needy)
             pipe.zrange(keys.needy, 0, 0, withscores=True)
+            pipe.hmget(keys.breaker(READS), "until", "why")
             for kind in WorkKind:
                 pipe.zrange(keys.pending(kind), 0, -1, withscores=True)
             for queue in queues:
@@ -69,7 +70,7 @@ class RedisLookout:
             for action in actions:
                 pipe.hmget(keys.budget(action), BUDGET_FIELDS)
                 pipe.hmget(keys.breaker(action), "until", "why")
-            (whole, micros), epoch, (pause, read_at), ledger, benched, orphans, needy, first_needy, *rest = (
+            (whole, micros), epoch, (pause, read_at), ledger, benched, orphans, needy, first_needy, unread, *rest = (
                 pipe.execute()
             )
         now = whole + micros / 1e6
@@ -90,8 +91,9 @@ class RedisLookout:
             },
             breakers={
                 action: BreakerLook(until=seconds(until), why=(why or b"").decode())
-                for action, (until, why) in zip(actions, breakers, strict=True)
-                if until is not None
+                for action, (until, why) in zip([*actions, READS], [*breakers, unread], strict=True)
+                # That of reads is not probed: a good read closes it, or its time.
+                if until is not None and (action != READS or seconds(until) > now)
             },
             subnets=tuple(
                 SubnetLook(

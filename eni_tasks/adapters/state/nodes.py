@@ -83,6 +83,15 @@ class Nodes(Part):
             entries = cast("dict[bytes, bytes]", self._client.hgetall(self._keys.journal))
         return {NodeName(name.decode()): entry for name, entry in entries.items()}
 
+    def forget(self, name: NodeName) -> None:
+        """See `ports.state.Store.forget`."""
+        with translated():
+            pipe = self._client.pipeline(transaction=False)
+            pipe.zrem(self._keys.reads, name)
+            pipe.hdel(self._keys.memory, name)
+            pipe.hdel(self._keys.journal, name)
+            pipe.execute()
+
     def memory_call(self, claim: Claim, memory: Memory) -> Command:
         """The command that writes what a run learned, if the claim is live."""
         return self._fenced_call(claim, self._keys.memory, encode(memory))

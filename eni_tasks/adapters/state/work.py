@@ -141,7 +141,7 @@ class RedisWork:
         """See `ports.work.Work.forget`."""
         with translated():
             pipe = self._client.pipeline(transaction=True)
-            for kind in WorkKind:
+            for kind in (WorkKind.MAINTAIN, WorkKind.PUBLISH):  # REFRESH is named by flights, not by nodes
                 pipe.delete(self._keys.work(kind, name))
                 pipe.zrem(self._keys.pending(kind), name)
             pipe.zrem(self._keys.needy, name)

@@ -235,18 +235,17 @@ def test_before_the_first_read_nothing_is_looked_for(system: System) -> None:
 
 
 # -- removed nodes -----------------------------------------------------------------------------------
-def remove(system: System, instance_id: str) -> None:
+def remove(system: System) -> None:
     """Delete the object, and let the watcher see it."""
     uid = system.object()["metadata"]["uid"]
     system.kube.store.delete("node")
     system.services.intake.gone(NODE, uid)
-    system.services.dispatch.collect_orphans([InstanceId(instance_id)])
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["created", "perhaps-created"])
 def test_b02_a_node_goes_while_its_interface_is_made(system: System, *, after: bool) -> None:
     """B07: its journal goes with it; what it left is looked for at once, and soon deleted."""
-    instance = system.add_node(eni=PODS)
+    system.add_node(eni=PODS)
     system.add_node("other")
     system.settle_reads()
     system.dies(system.services.ec2, "create_interface" if after else "attach_interface", after=after)
@@ -254,7 +253,7 @@ def test_b02_a_node_goes_while_its_interface_is_made(system: System, *, after: b
         system.settle(within_seconds=5)
     system.services = system.process()
     (orphan,) = system.ec2.leftovers(ownership(system.cluster))
-    remove(system, instance.id)
+    remove(system)
     system.fresh()
     system.pump()
     assert system.reads() == {"DescribeNetworkInterfaces": 1}
@@ -274,7 +273,7 @@ def test_b07_an_instance_ends_before_its_interface_was_marked(system: System) ->
         system.settle(within_seconds=5)
     system.services = system.process()
     second = system.interfaces(instance)[1]
-    remove(system, instance.id)
+    remove(system)
     system.ec2.terminate_instance(instance.id)
     system.settle(within_seconds=100)
     assert deletes(system) == []

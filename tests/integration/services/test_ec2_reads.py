@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pumped
 import pytest
 
+from eni_tasks.model.network import NodeName
 from eni_tasks.sandbox.ec2.knobs import Fault
 
 if TYPE_CHECKING:
@@ -110,6 +111,38 @@ def test_nothing_is_written_or_changed_before_a_good_read(system: System, code: 
     system.settle(within_seconds=120)
     assert set(system.pool().values()) == {system.interfaces(instance)[0].id}
     assert system.view().ready
+
+
+def test_nothing_is_changed_while_reads_fail(system: System) -> None:
+    """B68: reads fail after a good start, mutations would work; they go on with the first good read."""
+    system.add_node(ipam={"pre-allocate": 2})
+    system.settle()
+    system.fresh()
+    system.ec2.add_faults([Fault(action="Describe*", code="AuthFailure", times=None)])
+    system.resync()
+    for used in (1, 2):
+        system.use(used)
+        system.settle(within_seconds=120)
+    assert system.mutations() == {}
+    assert "reads of EC2 fail" in system.services.maintain.run(NodeName("node"))["did"][0]
+    assert "AuthFailure" in system.services.lookout.look([]).breakers["reads"].why
+    system.ec2.clear_faults()
+    system.settle(within_seconds=60)
+    assert system.mutations() == {"Assign": 1}
+    assert system.view().ready
+    assert system.services.lookout.look([]).breakers == {}
+
+
+def test_throttled_reads_stop_nobody(system: System) -> None:
+    """B58: throttled means unknown, never bad."""
+    system.add_node()
+    system.settle()
+    system.fresh()
+    system.ec2.add_faults([Fault(action="Describe*", code="RequestLimitExceeded", times=None)])
+    system.resync()
+    system.use(1)
+    system.settle()
+    assert system.mutations() == {"Assign": 1}
 
 
 def test_one_bad_page_discards_the_whole_read(system: System) -> None:

@@ -227,7 +227,7 @@ def test_reads_come_in_portions_oldest_first(state: State) -> None:
 
 def test_a_forgotten_node_is_not_read(state: State) -> None:
     state.store.want_reads([A])
-    state.store.forget_read(A)
+    state.store.forget(A)
     assert state.store.due_reads() == 0
 
 

@@ -1,7 +1,7 @@
--- Let one mutation through, or say why not: fence, pause, breaker, budget, the subnet's addresses, in this order.
+-- Let one mutation through, or say why not: fence, pause, breakers, budget, the subnet's addresses, in this order.
 --
 -- KEYS    1: work hash, 2: pending, 3: switches, 4: breaker, 5: budget, 6: ledger, 7: ledger entries,
---         8: journal, 9: facts (absent if no instance changes)
+--         8: journal, 9: breaker of reads, 10: facts (absent if no instance changes)
 -- ARGV    1: node name, 2: token, 3: bucket size (0: no budget), 4: refill (per s), 5: "1" if urgent,
 --         6: time that the call may take (ms), 7: lifetime of facts (ms), 8: entry for the journal, or "";
 --         if addresses are drawn from a subnet also 9: subnet, 10: id of the reservation, 11: count, 12: free
@@ -24,6 +24,12 @@ end
 local pause = redis.call('HGET', KEYS[3], 'pause')
 if pause then
   return { 'paused', 30000, pause }
+end
+
+-- Facts that can't be checked any more are no ground to change anything on.
+local unread_until, unread = unpack(redis.call('HMGET', KEYS[9], 'until', 'why'))
+if unread_until and tonumber(unread_until) > now then
+  return { 'broken', tonumber(unread_until) - now, unread }
 end
 
 local breaks_until, why, probe = unpack(redis.call('HMGET', KEYS[4], 'until', 'why', 'probe'))
@@ -87,9 +93,9 @@ end
 local ends = math.max(tonumber(lease), now + busy)
 redis.call('HSET', KEYS[1], 'lease', ends)
 redis.call('ZADD', KEYS[2], ends, ARGV[1])
-if KEYS[9] then
-  local mutated_at = tonumber(redis.call('HGET', KEYS[9], 'mutated_at')) or 0
-  redis.call('HSET', KEYS[9], 'in_air', 1, 'fence', fence, 'mutated_at', math.max(mutated_at, now + busy))
-  redis.call('PEXPIRE', KEYS[9], ARGV[7])
+if KEYS[10] then
+  local mutated_at = tonumber(redis.call('HGET', KEYS[10], 'mutated_at')) or 0
+  redis.call('HSET', KEYS[10], 'in_air', 1, 'fence', fence, 'mutated_at', math.max(mutated_at, now + busy))
+  redis.call('PEXPIRE', KEYS[10], ARGV[7])
 end
 return { 'ok', 0, breaks_until and 'probe' or '' }
