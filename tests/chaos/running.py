@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import redis
 import urllib3
 
-from chaos import troubles
+from chaos import ec2_troubles, troubles
 from chaos.agents import Nodes
 from chaos.ground import Ground
 from chaos.report import Options, Report
@@ -31,10 +31,10 @@ TYPES = ("m5.large", "m5.xlarge", "t3.medium", "r5.xlarge", "t3.large", "m5.2xla
 SETTINGS = {
     "ENI_TASKS_RESYNC_SECONDS": "8",
     "ENI_TASKS_RELIST_SECONDS": "20",
-    "ENI_TASKS_EC2_TIMEOUT_SECONDS": str(troubles.EC2_TIMEOUT_SECONDS),
+    "ENI_TASKS_EC2_TIMEOUT_SECONDS": str(ec2_troubles.EC2_TIMEOUT_SECONDS),
     "ENI_TASKS_LEASE_SECONDS": str(troubles.LEASE_SECONDS),
     "ENI_TASKS_OVERDUE_SECONDS": "3",
-    "ENI_TASKS_SETTLE_SECONDS": str(troubles.SETTLE_SECONDS),
+    "ENI_TASKS_SETTLE_SECONDS": str(ec2_troubles.SETTLE_SECONDS),
     "ENI_TASKS_ORPHAN_INTERVAL_SECONDS": "5",
     "ENI_TASKS_ORPHAN_GRACE_SECONDS": str(GRACE_SECONDS),
     "ENI_TASKS_KUBE_TIMEOUT_SECONDS": "3",

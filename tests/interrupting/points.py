@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _READS = frozenset(
-    {"AUTH", "CLIENT", "EXISTS", "GET", "HELLO", "HEXISTS", "HGET", "HGETALL", "HKEYS", "HLEN", "HMGET", "HVALS"}
+    {"AUTH", "CLIENT", "EXISTS", "GET", "HELLO", "HEXISTS", "HGET", "HGETALL", "HKEYS", "HLEN", "HMGET", "HSCAN"}
     | {"MGET", "PING", "SCRIPT", "SELECT", "TIME", "TYPE", "XRANGE", "ZCARD", "ZCOUNT", "ZRANGE", "ZRANGEBYSCORE"}
-    | {"ZSCORE"}
+    | {"HVALS", "ZSCORE"}
 )
 _COMMAND = re.compile(rb"\*\d+\r\n\$\d+\r\n([A-Za-z]+)\r\n(?:\$\d+\r\n([^\r]*)\r\n)?")
 
