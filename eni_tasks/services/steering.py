@@ -23,14 +23,33 @@ Report = dict[str, Any]
 
 
 class Steering:
-    """The levers."""
+    """The levers.
 
-    def __init__(self, store: Store, work: Work, budgets: Budgets, repairs: Repairs, dispatch: Dispatch) -> None:
+    Args:
+        store: nodes, facts, journals, events.
+        work: marks.
+        budgets: the pause.
+        repairs: ending claims, striking out journal entries.
+        dispatch: marks with their messages.
+        call_seconds: how long a mutation that was let through may go on.
+    """
+
+    def __init__(  # noqa: PLR0913 - the joint hands in every part once
+        self,
+        store: Store,
+        work: Work,
+        budgets: Budgets,
+        repairs: Repairs,
+        dispatch: Dispatch,
+        *,
+        call_seconds: float,
+    ) -> None:
         self._store = store
         self._work = work
         self._budgets = budgets
         self._repairs = repairs
         self._dispatch = dispatch
+        self._call_seconds = call_seconds
 
     def pause(self, who: str, why: str) -> Report:
         """Stop all mutations of EC2; reads, and writes of CiliumNodes, go on.
@@ -108,26 +127,25 @@ class Steering:
         Raises:
             NodeGone: no such node is known; nothing was done.
         """
+        self._world(name)
+        lefts = {kind: self._repairs.end_claim(kind, name) for kind in (WorkKind.MAINTAIN, WorkKind.PUBLISH)}
+        ended = {kind: left for kind, left in lefts.items() if left is not None}
+        # Read when nobody can begin anything any more: what is under way by now is all that there is.
         world = self._world(name)
-        busy_seconds = self._busy_seconds(world)
-        ended: dict[str, float] = {}
         said: list[str] = []
-        for kind in (WorkKind.MAINTAIN, WorkKind.PUBLISH):
-            left = self._repairs.end_claim(kind, name)
-            if left is None:
-                continue
-            ended[kind.value] = left
+        for kind, left in ended.items():
             lease = f"its lease had {left:.0f} s left" if left > 0 else f"its lease ran out {-left:.0f} s ago"
             said.append(f"The {kind} claim on {name} is ended ({lease}).")
-            self._again(kind, name, busy_seconds if kind is WorkKind.MAINTAIN else 0.0)
+            wait_seconds = self._busy_seconds(world, left) if kind is WorkKind.MAINTAIN else 0.0
+            if wait_seconds:
+                said.append(f"A mutation may still be under way: the next run begins in {wait_seconds:.0f} s.")
+            self._again(kind, name, wait_seconds)
         if ended:
             self._store.event("Unlock", {"node": name, "kinds": ", ".join(ended)})
         else:
             said.append(f"Nobody holds {name}. If it waits, `eni-tasks maintain {name}` ends the wait.")
-        if ended and busy_seconds:
-            said.append(f"A mutation may still be under way: the next run begins in {busy_seconds:.0f} s.")
         said += self._journal_said(world, name)
-        return {"node": name, "ended": ended, "journal": _readable(world), "explanation": said}
+        return {"node": name, "ended": dict(ended), "journal": _readable(world), "explanation": said}
 
     def strike_out(self, name: NodeName) -> Report:
         """Strike out a journal entry that can't be read; one that can is a worker's to end.
@@ -166,14 +184,13 @@ class Steering:
             raise NodeGone(f"node {name}: no CiliumNode of that name is known; is the watcher running?")
         return world
 
-    def _busy_seconds(self, world: World) -> float:
+    def _busy_seconds(self, world: World, left_seconds: float) -> float:
         """How long a mutation that was let through, and not answered yet, may still be under way."""
-        try:
-            instance_id = parse_node(world.obj or {}).instance_id
-        except InvalidInput:
-            return 0.0  # nothing is mutated for an object that can't be understood
-        facts = self._store.facts([instance_id]).get(instance_id) if instance_id else None
-        return max(0.0, facts.mutated_at - world.now) if facts is not None and facts.in_air else 0.0
+        facts = world.facts
+        in_air = facts.mutated_at - world.now if facts is not None and facts.in_air else 0.0
+        # A create touches no facts; a lease outlives the call that was let through under it.
+        making = min(self._call_seconds, left_seconds) if world.journal is not None else 0.0
+        return max(0.0, in_air, making)
 
     def _again(self, kind: WorkKind, name: NodeName, delay_seconds: float) -> None:
         if delay_seconds:

@@ -113,6 +113,23 @@ def test_a_mutation_under_way_is_waited_for(system: System, cli: Commands) -> No
     assert system.clean()
 
 
+def test_a_create_under_way_is_waited_for_no_longer_than_the_lease(system: System, cli: Commands) -> None:
+    system.add_node(eni={"first-interface-index": 1})
+    system.settle_reads()
+    system.dies(system.services.ec2, "create_interface", after=False)
+    with pytest.raises(pumped.Killed):
+        system.settle()
+    system.later(pumped.LEASE_SECONDS - 1)
+    left = cli.json("unlock", NODE)["ended"]["maintain"]
+    assert 0 < left <= 1
+    waiting = cli.json("status", NODE, code=1)
+    assert waiting["work"]["maintain"]["doing"] == "waiting"
+    assert waiting["work"]["maintain"]["until"] - waiting["now"] <= 1
+    system.settle(system.process(), within_seconds=60)
+    assert len([call for call in system.ec2.calls("CreateNetworkInterface") if call.effect]) == 1
+    assert system.clean()
+
+
 def test_the_journal_is_told_and_left_to_the_next_worker(system: System, cli: Commands) -> None:
     instance = system.add_node(eni={"first-interface-index": 1})
     system.settle_reads()
@@ -122,6 +139,7 @@ def test_the_journal_is_told_and_left_to_the_next_worker(system: System, cli: Co
     report = cli.json("unlock", NODE)
     assert report["journal"] is True
     assert any("journal is at step created of making eni-" in line for line in report["explanation"])
+    assert cli.sent("ec2") == []  # the attach that was let through may still be under way
     assert "can be read" in cli.run("unlock", NODE, "--strike-out", code=2).stderr
     system.settle(system.process(), within_seconds=60)
     assert [len(each.addresses) for each in system.interfaces(instance)] == [0, 8]
