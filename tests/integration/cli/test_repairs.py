@@ -119,12 +119,12 @@ def test_a_create_under_way_is_waited_for_no_longer_than_the_lease(system: Syste
     system.dies(system.services.ec2, "create_interface", after=False)
     with pytest.raises(pumped.Killed):
         system.settle()
-    system.later(pumped.LEASE_SECONDS - 1)
+    system.later(pumped.LEASE_SECONDS - 5)
     left = cli.json("unlock", NODE)["ended"]["maintain"]
-    assert 0 < left <= 1
+    assert 0 < left <= 5  # a call may take 7 s
     waiting = cli.json("status", NODE, code=1)
     assert waiting["work"]["maintain"]["doing"] == "waiting"
-    assert waiting["work"]["maintain"]["until"] - waiting["now"] <= 1
+    assert waiting["work"]["maintain"]["until"] - waiting["now"] <= 5
     system.settle(system.process(), within_seconds=60)
     assert len([call for call in system.ec2.calls("CreateNetworkInterface") if call.effect]) == 1
     assert system.clean()
