@@ -79,7 +79,7 @@ def _configuration(settings: Settings) -> dict[str, Any]:
             "socket_timeout": 5,  # a silent connection is given up in the second interval of its check
             "socket_connect_timeout": 5,
             "socket_keepalive": True,
-            "health_check_interval": 5,
+            "health_check_interval": transport.CHECK_SECONDS,
             "max_connections": 128,
             "priority_steps": [0],
             "global_keyprefix": broker_prefix(settings),

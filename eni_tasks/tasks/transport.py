@@ -8,6 +8,7 @@ message comes back when its visibility ends, and finds its work done, or is the 
 from __future__ import annotations
 
 import threading
+import time
 from typing import Any
 
 from celery.utils.dispatch import Signal
@@ -18,6 +19,9 @@ from eni_tasks.observability.logs import logger
 # Sent from the thread that consumes, whenever that is not stuck: it asks for a message, it looks for a free
 # slot and finds none, or it tries to connect. A heartbeat would not do: it goes on when nothing is asked for.
 consumer_moved = Signal(name="consumer_moved")
+
+# How often a connection that is silent is asked whether it is still there, unless the app says otherwise.
+CHECK_SECONDS = 5.0
 
 
 class QoS(redis.QoS):  # type: ignore[misc]  # kombu ships no types
@@ -76,6 +80,7 @@ class Transport(redis.Transport):  # type: ignore[misc]  # kombu ships no types
     """Makes connections."""
 
     Channel = Channel
+    _looked_at = 0.0
 
     def establish_connection(self) -> Any:
         """Connect; the consumer tries again and again while Redis is away."""
@@ -83,6 +88,14 @@ class Transport(redis.Transport):  # type: ignore[misc]  # kombu ships no types
         if threading.current_thread() is threading.main_thread():
             consumer_moved.send(sender=self)
         return super().establish_connection()
+
+    def drain_events(self, connection: Any, timeout: float | None = None) -> Any:
+        """Wait for events, as Flower does: without the event loop that would notice a silent connection."""
+        now = time.monotonic()
+        if now - self._looked_at >= self.client.transport_options.get("health_check_interval", CHECK_SECONDS):
+            self._looked_at = now
+            self.cycle.maybe_check_subclient_health()
+        return super().drain_events(connection, timeout=timeout)
 
 
 def install() -> None:

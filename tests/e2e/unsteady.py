@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import socket
-import threading
 import time
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import whole
+from wire import Wire
 
 from eni_tasks.bootstrap import broker_prefix
 from eni_tasks.ports.work import WorkKind
@@ -29,72 +28,6 @@ WORKERS = ("ec2", "apiserver", "resync")
 PROCESSES = (*WORKERS, "watcher")
 # Calls may last long here: a worker that is busy when its day turns bad is what these tests are about.
 PATIENT = {"ENI_TASKS_EC2_TIMEOUT_SECONDS": "6", "ENI_TASKS_LEASE_SECONDS": "11"}
-
-
-class Link:
-    """One connection over the wire."""
-
-    def __init__(self, near: socket.socket, far: socket.socket) -> None:
-        self.speaks = True
-        self._ends = (near, far)
-        self._pumps = [threading.Thread(target=self._pump, args=ends) for ends in ((near, far), (far, near))]
-        for pump in self._pumps:
-            pump.start()
-
-    def close(self) -> None:
-        """End it at both ends."""
-        self._cut()
-        for pump in self._pumps:
-            pump.join()
-        for end in self._ends:
-            end.close()
-
-    def _cut(self) -> None:
-        for end in self._ends:
-            with suppress(OSError):  # it has ended by itself
-                end.shutdown(socket.SHUT_RDWR)
-
-    def _pump(self, here: socket.socket, there: socket.socket) -> None:
-        with suppress(OSError):  # cut
-            while data := here.recv(1 << 16):
-                if self.speaks:
-                    there.sendall(data)
-        if self.speaks:
-            self._cut()
-
-
-class Wire:
-    """Forwards connections to a port of this machine, until it is told to let them hang."""
-
-    def __init__(self, port: int) -> None:
-        self._target = ("127.0.0.1", port)
-        self._links: list[Link] = []
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.url = f"redis://127.0.0.1:{self._listener.getsockname()[1]}/0"
-        self._thread = threading.Thread(target=self._accept, name="wire")
-        self._thread.start()
-
-    def silence(self) -> None:
-        """Let all present connections hang half-open: never closed, and never another byte. New ones work."""
-        for link in self._links:
-            link.speaks = False
-
-    def close(self) -> None:
-        """Cut all connections off."""
-        self._listener.shutdown(socket.SHUT_RDWR)
-        self._thread.join()
-        self._listener.close()
-        for link in self._links:
-            link.close()
-
-    def _accept(self) -> None:
-        with suppress(OSError):  # the listener was shut down
-            while True:
-                near, _ = self._listener.accept()
-                try:
-                    self._links.append(Link(near, socket.create_connection(self._target)))
-                except ConnectionRefusedError:
-                    near.close()
 
 
 class Unsteady(whole.System):
@@ -164,6 +97,7 @@ class Unsteady(whole.System):
     # -- work --------------------------------------------------------------------------------------
     def makes_everybody_busy(self, seconds: float) -> None:
         """Let a worker of each queue be within a call that lasts."""
+        self.redis.delete(self._unacked)  # of an earlier bad day: acknowledged in vain
         first, second = self.smallest()[:2]
         assign = "AssignPrivateIpAddresses"
         self.ec2.add_faults(Fault(action=assign, delay_seconds=1.0), Fault(action=assign, delay_seconds=seconds))

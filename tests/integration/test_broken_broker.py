@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import threading
-from contextlib import contextmanager, suppress
+import time
+from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import kombu
 import pytest
 import redis_servers
 from kombu.transport.redis import Transport as KombusOwn
+from wire import Wire
 
 from eni_tasks.tasks.transport import Transport, consumer_moved
 
@@ -137,6 +140,27 @@ def test_p02_a_consumer_that_asks_for_nothing_shows_nothing(consumer: Consumer) 
     with signs_of_life() as signs:
         consumer.turn(0.1)
         assert signs == []
+
+
+def test_p02_a_listener_whose_connection_hangs_half_open_subscribes_again(redis_url: str) -> None:
+    # As Flower listens: in a thread of its own, without an event loop.
+    news = kombu.Exchange("news", type="fanout")
+    wire = Wire(urlsplit(redis_url).port or 0)
+    options = {"socket_timeout": 2, "health_check_interval": 0.5}
+    heard: list[Any] = []
+    with closing(wire), kombu.Connection(redis_url, transport=Transport) as teller:
+        said = teller.Producer(exchange=news, serializer="json")
+        with kombu.Connection(wire.url, transport=Transport, transport_options=options) as listener:
+            queue = kombu.Queue("listener", news, auto_delete=True)
+            with listener.Consumer(queue, callbacks=[lambda body, _: heard.append(body)], no_ack=True):
+                for words in ("before", "after"):
+                    deadline = time.monotonic() + 20
+                    while words not in heard:
+                        assert time.monotonic() < deadline, f"{heard} was heard"
+                        said.publish(words)
+                        with suppress(TimeoutError):
+                            listener.drain_events(timeout=0.2)
+                    wire.silence()
 
 
 def test_trying_to_connect_is_a_sign_of_life_of_the_consumer_alone() -> None:

@@ -22,6 +22,8 @@ LOOKED_AT = {
     redis.MultiChannelPoller.on_poll_start: "414f76ca",
     redis.Channel._brpop_start: "06723d70",
     virtual.Transport.establish_connection: "b9aeb4ed",
+    redis.MultiChannelPoller.maybe_check_subclient_health: "e9b7556e",
+    virtual.Transport.drain_events: "dc55900a",
 }
 
 
