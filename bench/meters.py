@@ -49,3 +49,9 @@ def writes(system: Sandbox) -> int:
     """Patches that the system sent to the API server."""
     counts = system.kube.record().counts
     return sum(count for verb, count in counts.items() if verb.startswith("patch"))
+
+
+def check(system: Sandbox) -> None:
+    """End with an error if the oracle has seen anything that must not be."""
+    if wrong := system.ec2.violations():
+        raise SystemExit("\n".join(wrong))

@@ -181,7 +181,7 @@ class Budgets(Protocol):
 
         Marks the instance's facts as being changed for up to `busy_seconds` (the call's time-out):
         a describe that starts before the mutation has certainly ended may not overwrite them.
-        Routine work (not `urgent`) may not spend the last fifth of a bucket. `journal` is written
+        Routine work (not `urgent`) may not spend the last twentieth of a bucket. `journal` is written
         as the node's entry. Unless the answer is OK nothing was taken, reserved or written.
         """
         ...

@@ -39,6 +39,7 @@ class Fleet:
         types: tuple[str, ...] = TYPES,
         ipam: Mapping[str, int] | None = None,
         home: str = "node_subnets",
+        first_interface_index: int = 0,
     ) -> None:
         """Launch `count` instances of mixed types, and create their objects as agents do.
 
@@ -47,11 +48,13 @@ class Fleet:
             types: in turn.
             ipam: watermarks of `spec.ipam`, such as {"pre-allocate": 8}.
             home: where the instances live: "node_subnets", or "pod_subnets" for a fleet that those are too small for.
+            first_interface_index: pods get addresses of interfaces from this device index on.
         """
         first = len(self.names)
         with ThreadPoolExecutor(4) as threads:
             self.names += threads.map(
-                lambda i: self._add(i, types[i % len(types)], ipam, home), range(first, first + count)
+                lambda i: self._add(i, types[i % len(types)], ipam, home, first_interface_index),
+                range(first, first + count),
             )
 
     def keep(self, count: int) -> None:
@@ -71,7 +74,14 @@ class Fleet:
             if instances.get(name) not in alive:
                 self._add(number, TYPES[number % len(TYPES)], None, "node_subnets")
 
-    def _add(self, number: int, instance_type: str, ipam: Mapping[str, int] | None, home: str) -> str:
+    def _add(
+        self,
+        number: int,
+        instance_type: str,
+        ipam: Mapping[str, int] | None,
+        home: str,
+        first_interface_index: int = 0,
+    ) -> str:
         zones = sorted(self._world[home])
         subnet = self._world[home][zones[number % len(zones)]]
         instance = self.ec2.launch_instance(instance_type, subnet, groups=[self._world["node_group"]])
@@ -81,7 +91,7 @@ class Fleet:
             "vpc-id": instance.vpc_id,
             "availability-zone": instance.availability_zone,
             "node-subnet-id": subnet,
-            "first-interface-index": 0,
+            "first-interface-index": first_interface_index,
             "subnet-tags": {"purpose": "pods"} if number % 4 == 0 else {},
         }
         spec = {"instance-id": instance.id, "eni": eni, "ipam": dict(ipam or {})}

@@ -44,7 +44,7 @@ class Attacher:
             The saga at ATTACHED, entered among the instance's interfaces; or the step that ends the run.
 
         Raises:
-            LeaseLost, Postponed: the journal says CREATED, whoever comes next looks first.
+            LeaseLost, Postponed: nothing was sent since the journal's last entry.
         """
         taken = {known.device_index for known in gathered.facts.interfaces} if gathered.facts else set()
         index = saga.device_index
@@ -56,6 +56,7 @@ class Attacher:
                     partial(self._ec2.attach_interface, saga.made.id, saga.request.instance_id, index),
                     urgent=urgent,
                     instance_id=saga.request.instance_id,
+                    journal=encode(msgspec.structs.replace(saga, step=SagaStep.ATTACHING, device_index=index)),
                 )
             except Ec2Error as error:
                 if not (error.index_taken and tries_left):
@@ -81,10 +82,18 @@ class Attacher:
         replaced = gathered.snapshot.node.instance_id != saga.request.instance_id
         if seen is None or seen.instance_id or replaced:
             why = "the instance was replaced" if replaced else "it went elsewhere"
-            undo = msgspec.structs.replace(saga, step=SagaStep.UNDO, why=why)
-            self._journal.write(claim, undo)
-            return undo
-        return saga
+            return self.undo(claim, saga, why)
+        return msgspec.structs.replace(saga, step=SagaStep.CREATED)
+
+    def undo(self, claim: Claim, saga: Saga, why: str) -> Saga:
+        """Turn back: the interface is not to be attached any more.
+
+        Raises:
+            LeaseLost: the claim is over; nothing was written.
+        """
+        undo = msgspec.structs.replace(saga, step=SagaStep.UNDO, why=why)
+        self._journal.write(claim, undo)
+        return undo
 
     def enter(self, claim: Claim, gathered: Gathered, saga: Saga) -> None:
         """Enter the attached interface among the instance's: its addresses can be used from now on.
@@ -136,7 +145,7 @@ class Attacher:
         except Ec2Error as error:
             if error.reaction is Ec2Reaction.STALE_VIEW:
                 # In use after all: the next run looks where it went.
-                self._journal.write(claim, msgspec.structs.replace(saga, step=SagaStep.CREATED))
+                self._journal.write(claim, msgspec.structs.replace(saga, step=SagaStep.ATTACHING))
             return Step(stop=True, failed=True, did=f"{interface.id} is yet to be deleted", trouble=str(error))
         fields = {"node": claim.name, "interface": interface.id, "why": saga.why}
         self._journal.strike_out(claim, Outcome(reservation=saga.reservation, event=("DeleteNetworkInterface", fields)))

@@ -1,6 +1,6 @@
 """Creating an interface: a saga whose every step is in the journal before and after it is taken.
 
-intent → created → attached → struck out. Whoever claims the node next resumes at the step that was
+intent → created → attaching → attached → struck out. Whoever claims the node next resumes at the step that was
 reached. Before attach the way back is delete; once attached the interface is used, and only its
 marking (delete on termination) is tried again.
 """
@@ -113,7 +113,9 @@ class Creator:
         reached: Saga | Step = saga
         if saga.step is SagaStep.INTENT:
             reached = self._create(claim, gathered, saga, urgent=urgent, resumed=resumed)
-        elif saga.step is SagaStep.CREATED:
+        elif saga.step is SagaStep.CREATED and gathered.snapshot.node.instance_id != saga.request.instance_id:
+            reached = self._attacher.undo(claim, saga, "the instance was replaced")
+        elif saga.step is SagaStep.ATTACHING:
             reached = self._attacher.look(claim, gathered, saga)
         elif saga.step is SagaStep.ATTACHED:
             self._attacher.enter(claim, gathered, saga)

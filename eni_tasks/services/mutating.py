@@ -20,7 +20,8 @@ from eni_tasks.ports.work import Budgets, Claim, Draw, Grant, Reservation, Spent
 T = TypeVar("T")
 
 NO_INSTANCE = InstanceId("")
-SHORT_WAIT_SECONDS = 1.0  # waited on the spot; anything longer gives the worker back
+# Waited on the spot; anything longer gives the worker back. Who is not urgent must not hold it against who is.
+SHORT_WAIT_SECONDS = {True: 1.0, False: 0.25}
 BREAKER_SECONDS = 60.0  # account-wide trouble is probed this often, by one worker
 
 
@@ -84,7 +85,7 @@ class Mutator:
         )
         asked_at = time.monotonic()
         try:
-            probing = _wait_for_token(spend, claim, action)
+            probing = _wait_for_token(spend, claim, action, SHORT_WAIT_SECONDS[urgent])
         finally:
             waited_seconds = time.monotonic() - asked_at
             self._meter.observe("ec2_api_rate_limit_duration_seconds", {"operation": action}, waited_seconds)
@@ -114,7 +115,7 @@ def reserved(subnet_id: SubnetId, count: int) -> Reservation:
     return Reservation(subnet_id=subnet_id, id=uuid.uuid4().hex[:12], count=count)
 
 
-def _wait_for_token(spend: Callable[[], Spent], claim: Claim, action: str) -> bool:
+def _wait_for_token(spend: Callable[[], Spent], claim: Claim, action: str, short_seconds: float) -> bool:
     """Ask until the mutation is let through; says whether it probes a breaker."""
     waited = 0.0
     while True:
@@ -126,7 +127,7 @@ def _wait_for_token(spend: Callable[[], Spent], claim: Claim, action: str) -> bo
         if spent.grant is Grant.TAKEN:
             raise AddressesTaken("others took the subnet's addresses first")
         waited += spent.wait_seconds
-        if spent.grant is not Grant.WAIT or waited > SHORT_WAIT_SECONDS:
+        if spent.grant is not Grant.WAIT or waited > short_seconds:
             why = spent.why or f"the budget of {action} is spent"
             raise Postponed(f"{action} has to wait: {why}", max(spent.wait_seconds, 0.1))
         time.sleep(spent.wait_seconds)

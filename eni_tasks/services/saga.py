@@ -19,7 +19,8 @@ class SagaStep(StrEnum):
     """The step that was reached; the next one may be in flight."""
 
     INTENT = "intent"  # token and parameters are written; create may have happened
-    CREATED = "created"  # the interface exists; attach may have happened
+    CREATED = "created"  # the interface exists; it was not attached
+    ATTACHING = "attaching"  # attach may have happened
     ATTACHED = "attached"  # it is the instance's; marking may have happened
     UNDO = "undo"  # it is to be deleted; that may have happened
 

@@ -119,6 +119,7 @@ class Keys:
         factor        share of the refill rate at `halved_at`; grows back by 5 % of the rate a second
         halved_at     when EC2's throttling last halved it
         throttled_at  when EC2 last throttled: nobody spends for a second after that
+        promised      the time for which the last of those who wait was told to come back
         """
         return f"{self._prefix}budget:{action}"
 

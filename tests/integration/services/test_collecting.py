@@ -477,15 +477,15 @@ def test_a_listing_that_fails_means_nothing(fleet: System, code: str, monkeypatc
 
 
 def test_routine_work_leaves_the_last_tokens(redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    bucket = {"DeleteNetworkInterface": (5.0, 0.01)}
+    bucket = {"DeleteNetworkInterface": (20.0, 0.01)}
     with pumped.running(redis_url, tmp_path, monkeypatch, budgets=bucket) as system:
         system.add_node()
         system.settle()
-        left(system, 5)
+        left(system, 20)
         collect(system)
         system.later(GRACE + 1)
         report = collect(system)
-        assert len(report["deleted"]) == 4
+        assert len(report["deleted"]) == 19
         assert "budget of DeleteNetworkInterface is spent" in report["stopped"]
 
 

@@ -80,9 +80,9 @@ def test_a_renewal_does_not_shorten_it(state: State, claim: Claim) -> None:
 
 # -- bucket -----------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
-    ("size", "routine", "urgent"), [(10, 8, 2), (100, 80, 20), (5, 4, 1), (4, 4, 0), (1, 1, 0)], ids=str
+    ("size", "routine", "urgent"), [(100, 95, 3), (50, 48, 1), (20, 19, 1), (10, 10, 0), (1, 1, 0)], ids=str
 )
-def test_the_last_fifth_is_for_urgent_work(redis_url: str, size: int, routine: int, urgent: int) -> None:
+def test_the_last_tokens_are_for_urgent_work(redis_url: str, size: int, routine: int, urgent: int) -> None:
     state = State(redis_url, {"A": (size, 0.001)})
     claim = state.claim()
     assert grants(state, claim, urgent=False) == routine
@@ -103,7 +103,7 @@ def test_the_wait_is_until_a_token_is_there(state: State, claim: Claim) -> None:
     wait = spend(state, claim)
     assert (wait.grant, wait.wait_seconds) == (Grant.WAIT, pytest.approx(0.2, abs=0.1))  # 5 a second
     routine = spend(state, claim, urgent=False)
-    assert routine.wait_seconds == pytest.approx(0.6, abs=0.1)  # two more are kept for urgent work
+    assert routine.wait_seconds == pytest.approx(0.2, abs=0.1)
     state.later(routine.wait_seconds)
     assert spend(state, claim, urgent=False).grant is Grant.OK
 
@@ -262,3 +262,15 @@ def test_what_is_refused_leaves_facts_and_lease_alone(state: State, claim: Claim
     state.budgets.spend(claim, "A", INSTANCE, urgent=True, busy_seconds=99)
     assert state.client.hget(state.keys.work(KIND, NODE), "lease") == lease
     assert not state.client.exists(state.keys.facts(INSTANCE))
+
+
+def test_those_who_wait_come_back_one_after_the_other(redis_url: str) -> None:
+    state = State(redis_url, {"A": (20, 5)})
+    claim = state.claim()
+    grants(state, claim, urgent=False)
+    waits = [spend(state, claim, urgent=False).wait_seconds for _ in range(40)]
+    assert waits[:5] == pytest.approx([0.4, 0.6, 0.8, 1.0, 1.2], abs=0.1)  # one asked before
+    assert max(waits) <= 4.0, "no later than a full bucket"
+    assert spend(state, claim, urgent=True).grant is Grant.OK
+    assert spend(state, claim, urgent=True).wait_seconds <= 0.2, "nobody urgent stands in that line"
+    state.client.close()

@@ -69,11 +69,20 @@ if size > 0 then
     return age - growing * (1 - factor) / 2 + (age < growing and growth * (growing - age) ^ 2 / 2 or 0)
   end
   tokens = at and math.min(size, tonumber(tokens) + refill * (sum(now) - sum(at))) or size
-  -- The last fifth is for nodes that are urgent.
-  local missing = 1 + (ARGV[5] == '1' and 0 or math.floor(size / 5)) - tokens
+  -- The last twentieth is for nodes that are urgent: what flows in is then theirs as long as there are any.
+  -- A fiftieth is for nobody, since calls reach EC2 less evenly than they leave here.
+  local missing = 1 + math.floor(size / (ARGV[5] == '1' and 50 or 20)) - tokens
   if missing > 0 then
     local rate = refill * share(now)
-    return { 'wait', math.ceil(math.min(rate > 0 and missing / rate or 3600000, 3600000)), '' }
+    local wait = rate > 0 and missing / rate or 3600000
+    if ARGV[5] ~= '1' and rate > 0 then
+      -- Each who waits is promised a later token than the one before, so that they don't all come back at
+      -- once; never later than a full bucket, or tokens would flow over meanwhile.
+      local promised = math.max(tonumber(redis.call('HGET', KEYS[5], 'promised')) or 0, now) + 1 / rate
+      wait = math.max(wait, math.min(promised - now, size / rate))
+      redis.call('HSET', KEYS[5], 'promised', string.format('%.0f', now + wait))
+    end
+    return { 'wait', math.ceil(math.min(wait, 3600000)), '' }
   end
   redis.call('HSET', KEYS[5], 'tokens', tokens - 1, 'at', now)
   redis.call('EXPIRE', KEYS[5], 3600)
