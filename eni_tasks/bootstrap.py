@@ -185,7 +185,15 @@ class Services:
     def steering(self) -> Steering:
         """What people do to the running system."""
         call_seconds = busy_seconds(self.settings.ec2_timeout_seconds)
-        return Steering(self.store, self.work, self.budgets, self.repairs, self.dispatch, call_seconds=call_seconds)
+        return Steering(
+            self.store,
+            self.work,
+            self.budgets,
+            self.repairs,
+            self.lookout,
+            self.dispatch,
+            call_seconds=call_seconds,
+        )
 
     def metering(self) -> Metering:
         """Bringing what this process counts to the shared sums, while a block runs."""

@@ -88,7 +88,7 @@ def pause(
 
 
 def resume(*, json: JsonFlag = False) -> None:
-    """Let mutations go on after a pause."""
+    """Let mutations go on after a pause, or after the trouble that stopped an EC2 action was mended."""
     with told():
         tell(services().steering.resume(), json=json)
 

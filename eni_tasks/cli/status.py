@@ -13,6 +13,7 @@ from eni_tasks.cli.output import TROUBLE, JsonFlag, Table, ago, print_json, prin
 from eni_tasks.model.plan import Reason
 from eni_tasks.ports.lookout import BudgetLook, Look
 from eni_tasks.ports.standing import Doing, Standing
+from eni_tasks.ports.work import READS
 from eni_tasks.services.overview import Fleet, FleetNode, NodeStatus
 from eni_tasks.tasks.base import node_name
 from eni_tasks.tasks.registry import QUEUES
@@ -88,11 +89,15 @@ def _warnings(look: Look) -> list[str]:
         lines.append(f"{look.orphans_count} interfaces were left behind; `eni-tasks orphans --dry-run` tells which.")
     if look.epoch is None:
         lines.append("Redis is empty, and no watcher has noticed yet: is one running?")
-    lines += [
-        f"{action} is stopped for everybody: {breaker.why.rstrip('.')}. It is probed "
-        + (f"in {ago(breaker.until - look.now)}." if breaker.until > look.now else "by the next caller.")
-        for action, breaker in look.breakers.items()
-    ]
+    for action, breaker in look.breakers.items():
+        why = breaker.why.rstrip(".")
+        when = f"in {ago(breaker.until - look.now)}" if breaker.until > look.now else "by the next caller"
+        if action == READS:
+            lines.append(f"All mutations are stopped until EC2 was read again: {why}.")
+        else:
+            lines.append(
+                f"{action} is stopped for everybody: {why}. It is probed {when}; `eni-tasks resume` tries it now."
+            )
     return lines
 
 

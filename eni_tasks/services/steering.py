@@ -11,6 +11,7 @@ from eni_tasks.domain.cilium_node import parse_node
 from eni_tasks.errors import InvalidInput, NodeGone
 from eni_tasks.model.network import NodeName
 from eni_tasks.model.plan import Urgency
+from eni_tasks.ports.lookout import Lookout
 from eni_tasks.ports.repair import Repairs, Struck
 from eni_tasks.ports.state import Store, World
 from eni_tasks.ports.work import Budgets, Pause, Work, WorkKind
@@ -30,6 +31,7 @@ class Steering:
         work: marks.
         budgets: the pause.
         repairs: ending claims, striking out journal entries.
+        lookout: what is stopped.
         dispatch: marks with their messages.
         call_seconds: how long a mutation that was let through may go on.
     """
@@ -40,6 +42,7 @@ class Steering:
         work: Work,
         budgets: Budgets,
         repairs: Repairs,
+        lookout: Lookout,
         dispatch: Dispatch,
         *,
         call_seconds: float,
@@ -48,6 +51,7 @@ class Steering:
         self._work = work
         self._budgets = budgets
         self._repairs = repairs
+        self._lookout = lookout
         self._dispatch = dispatch
         self._call_seconds = call_seconds
 
@@ -74,14 +78,31 @@ class Steering:
         return {"paused": True, "who": who, "why": why, "replaced": _plain(before), "explanation": said}
 
     def resume(self) -> Report:
-        """Let mutations go on; returns a report with the pause that was ended."""
-        before = self._budgets.paused()
-        if before is None:
-            return {"paused": False, "ended": None, "explanation": ["Mutations were not paused."]}
-        self._budgets.resume()
-        self._store.event("Resume", {"who": before.who, "why": before.why})
-        said = [f"The pause by {before.who} ({before.why}) is over. Nodes that waited for it go on within 30 s."]
-        return {"paused": False, "ended": _plain(before), "explanation": said}
+        """Let mutations go on that a pause, or trouble of the whole account, stopped.
+
+        A breaker that is closed here opens again at the next call if its trouble is not over. The one
+        that waits for a good read of EC2 is left: nothing may be changed on facts that are not known.
+
+        Returns:
+            A report with the pause that was ended and the actions whose breakers were closed.
+        """
+        look = self._lookout.look(())
+        actions = [action for action in look.breakers if action in look.budgets]
+        for action in actions:
+            self._budgets.close_breaker(action)
+        said = [f"{action} may be tried again by everybody ({look.breakers[action].why})." for action in actions]
+        before = look.pause
+        if before is not None:
+            self._budgets.resume()
+            said.append(f"The pause by {before.who} ({before.why}) is over.")
+        if said:
+            self._store.event("Resume", {"actions": ", ".join(actions), "paused_by": before.who if before else ""})
+            said.append(
+                "Nodes that waited for it go on within a minute or so; `eni-tasks maintain NODE` ends the wait."
+            )
+        else:
+            said.append("Nothing was paused or stopped.")
+        return {"paused": False, "ended": _plain(before), "closed": actions, "explanation": said}
 
     def reread(self, node_or_instance: str) -> Report:
         """Have one instance read from EC2 by a worker, soon and for certain.

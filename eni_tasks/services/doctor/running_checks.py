@@ -91,7 +91,8 @@ def examine_switches(look: Look) -> list[Finding]:
     if look.pause is not None:
         area.note("pause", f"Paused by {look.pause.who}: {look.pause.why}.", "`eni-tasks resume` when it is over.")
     for action, breaker in look.breakers.items():
-        area.trouble(action, f"Stopped for everybody: {breaker.why}", "Mend that; it is probed once a minute.")
+        do = "Mend that, then `eni-tasks resume`; without it, it is probed once a minute."
+        area.trouble(action, f"Stopped for everybody: {breaker.why}", do)
     if not area.findings:
         area.ok("switches", "Nothing is stopped.")
     return area.findings

@@ -81,7 +81,7 @@ def test_an_interface_in_the_making_is_shown_with_its_step(system: System, cli: 
     with pytest.raises(pumped.Killed):
         system.settle()
     assert cli.json("status", code=1)["making"] == [NODE]
-    assert "The journal is at step created of making eni-" in cli("status", NODE, code=1)
+    assert "The journal is at step attaching of making eni-" in cli("status", NODE, code=1)
     assert "First: go on with the interface in the making" in cli("plan", NODE)
     system.redis.hset(system._keys.journal, NODE, b"{}")
     assert "can't be read, so no worker goes on: {}" in cli.json("status", NODE, code=1)["journal"]

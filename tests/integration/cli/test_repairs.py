@@ -8,7 +8,7 @@ import pumped
 import pytest
 
 from eni_tasks.model.network import NodeName
-from eni_tasks.ports.work import WorkKind
+from eni_tasks.ports.work import READS, WorkKind
 
 if TYPE_CHECKING:
     from commands import Commands
@@ -35,7 +35,31 @@ def test_a_second_pause_names_the_one_that_it_replaces(cli: Commands) -> None:
     cli("pause", "--why", "one", "--who", "Ada")
     assert "replaces the pause by Ada: one" in cli("pause", "--why", "two", "--who", "Bob")
     assert cli.json("resume")["ended"]["who"] == "Bob"
-    assert cli("resume") == "Mutations were not paused.\n"
+    assert cli("resume") == "Nothing was paused or stopped.\n"
+
+
+def test_what_trouble_of_the_account_stopped_may_be_tried_again_once_it_is_mended(
+    system: System, cli: Commands
+) -> None:
+    system.ec2.set_knobs(denied_actions=["AssignPrivateIpAddresses"])
+    system.add_node()
+    system.settle()
+    assert "AssignPrivateIpAddresses is stopped for everybody: UnauthorizedOperation" in cli("status", code=1)
+    cli("maintain", NODE)
+    system.hints.waiting.clear()
+    system.ec2.set_knobs(denied_actions=[])
+    report = cli.json("resume")
+    assert (report["closed"], report["ended"]) == (["AssignPrivateIpAddresses"], None)
+    system.services.maintain.run(NODE)
+    assert system.view().available == 8
+    assert "is stopped" not in cli("status", code=1)
+
+
+def test_a_stop_for_want_of_a_good_read_is_not_lifted_by_hand(system: System, cli: Commands) -> None:
+    system.services.budgets.open_breaker(READS, "reads of EC2 fail", 60)
+    assert "All mutations are stopped until EC2 was read again: reads of EC2 fail." in cli("status", code=1)
+    assert cli("resume") == "Nothing was paused or stopped.\n"
+    assert READS in cli.json("status", code=1)["look"]["breakers"]
 
 
 @pytest.mark.parametrize(
@@ -138,7 +162,7 @@ def test_the_journal_is_told_and_left_to_the_next_worker(system: System, cli: Co
         system.settle()
     report = cli.json("unlock", NODE)
     assert report["journal"] is True
-    assert any("journal is at step created of making eni-" in line for line in report["explanation"])
+    assert any("journal is at step attaching of making eni-" in line for line in report["explanation"])
     assert cli.sent("ec2") == []  # the attach that was let through may still be under way
     assert "can be read" in cli.run("unlock", NODE, "--strike-out", code=2).stderr
     system.settle(system.process(), within_seconds=60)

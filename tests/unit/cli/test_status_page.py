@@ -117,9 +117,9 @@ def test_all_nodes_on_demand(capsys: pytest.CaptureFixture[str]) -> None:
         ({"orphans_count": 2}, "2 interfaces were left behind"),
         (
             {"breakers": {ACTION: BreakerLook(until=NOW + 45, why="UnauthorizedOperation")}},
-            f"{ACTION} is stopped for everybody: UnauthorizedOperation. It is probed in 45 s.",
+            f"{ACTION} is stopped for everybody: UnauthorizedOperation. It is probed in 45 s; `eni-tasks resume`",
         ),
-        ({"breakers": {ACTION: BreakerLook(until=NOW - 1, why="x")}}, "It is probed by the next caller."),
+        ({"breakers": {ACTION: BreakerLook(until=NOW - 1, why="x")}}, "It is probed by the next caller;"),
     ],
     ids=["paused", "emptied", "unread", "orphans", "broken", "due"],
 )
