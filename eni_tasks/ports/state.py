@@ -6,7 +6,7 @@ method raises StateUnavailable when Redis does not answer.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal, Protocol
 
 from eni_tasks.model.network import Infrastructure, InstanceId, Interface, Limits, NodeName, SubnetId, Value
@@ -119,6 +119,10 @@ class Store(Protocol):
         """The stored object, or None."""
         ...
 
+    def objects(self, names: Collection[NodeName]) -> list[dict[str, Any]]:
+        """The stored objects of some nodes; those that aren't stored are missing."""
+        ...
+
     def nodes(self) -> Iterable[dict[str, Any]]:
         """All stored objects, read in portions."""
         ...
@@ -156,6 +160,15 @@ class Store(Protocol):
 
     def want_reads(self, names: Iterable[NodeName], *, delay_seconds: float = 0.0) -> None:
         """Note nodes whose instance is to be read (again)."""
+        ...
+
+    def retry_reads(
+        self, nodes: Sequence[tuple[NodeName, InstanceId]], *, first_seconds: float, most_seconds: float
+    ) -> None:
+        """Note reads that could not be entered: again after `first_seconds`, then twice that, and so on.
+
+        One that would come later than `most_seconds` is not noted: it is the periodic read's.
+        """
         ...
 
     def take_reads(self, limit: int, *, lease_seconds: float) -> dict[NodeName, str]:

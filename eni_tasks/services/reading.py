@@ -13,7 +13,7 @@ import msgspec
 
 from eni_tasks.domain.glance import misses_something, shows_what_is_gone
 from eni_tasks.errors import Ec2Error, Ec2Reaction
-from eni_tasks.model.network import Interface, Limits, NodeName, VpcId
+from eni_tasks.model.network import InstanceId, Interface, Limits, NodeName, VpcId
 from eni_tasks.model.node import Node
 from eni_tasks.observability.logs import logger
 from eni_tasks.ports.ec2 import Ec2
@@ -27,7 +27,7 @@ class Again(NamedTuple):
     """Nodes that want another read: those now in doubt, and those whose read could not be entered."""
 
     doubted: list[NodeName]
-    refused: list[NodeName]
+    refused: list[tuple[NodeName, InstanceId]]
 
 
 class Reader:
@@ -101,7 +101,7 @@ class Reader:
         known = {name for name, ok in zip(entries, entered, strict=True) if ok}
         return Again(
             doubted=[name for name in entries if name in known and entries[name].doubt],
-            refused=[node.name for node in nodes if node.name not in known],
+            refused=[(node.name, node.instance_id) for node in nodes if node.name not in known],
         )
 
     def _entry(

@@ -26,6 +26,7 @@ from eni_tasks.services.review import Review
 
 DOUBT_MARGIN_SECONDS = 0.5  # a read that confirms must begin later than the settle time after the first
 UNREAD_SECONDS = 60.0  # after a failed read nothing is changed until a good one, or for so long
+LONGEST_RETRY_SECONDS = 60.0  # of a read that is not entered; by then everything is read again anyhow
 RETRY_SECONDS = 10.0  # after a failed read: trouble of the whole account isn't asked about more often
 MAX_PORTIONS = 50  # of one flight for noted instances: a claim isn't for ever
 
@@ -138,7 +139,7 @@ class Refresh:
             taken = self._store.take_reads(PORTION, lease_seconds=60)
             if not taken:
                 break
-            nodes = self._reader.served(list(_parsed(filter(None, map(self._store.node, taken)))))
+            nodes = self._reader.served(list(_parsed(self._store.objects(taken))))
             known = self._store.infrastructure()
             if known is None or any(node.vpc_id and node.vpc_id not in known.vpcs for node in nodes):
                 self._reader.infrastructure({node.vpc_id for node in _parsed(self._store.nodes()) if node.vpc_id})
@@ -154,11 +155,13 @@ class Refresh:
         self._reader.limits(nodes)
         again = self._reader.instances(nodes)
         self._review.mark([node.name for node in nodes])
-        # What the periodic read could not enter, the next periodic read will; but nothing happens to a
-        # node in doubt until it is read once more.
-        wanted = again.doubted + (again.refused if noted else [])
-        if wanted:
-            self._store.want_reads(wanted, delay_seconds=self._settle_seconds + DOUBT_MARGIN_SECONDS)
+        # Nothing happens to a node in doubt until it is read once more. What the periodic read could not
+        # enter, the next periodic read will.
+        delay_seconds = self._settle_seconds + DOUBT_MARGIN_SECONDS
+        if again.doubted:
+            self._store.want_reads(again.doubted, delay_seconds=delay_seconds)
+        if noted:
+            self._store.retry_reads(again.refused, first_seconds=delay_seconds, most_seconds=LONGEST_RETRY_SECONDS)
 
 
 def _parsed(objects: Iterable[Mapping[str, Any]]) -> Iterable[Node]:

@@ -73,6 +73,15 @@ class InstanceFacts(Part):
                 due = self._now_ms() + milliseconds(delay_seconds)
                 self._client.zadd(self._keys.reads, dict.fromkeys(wanted, due))
 
+    def retry_reads(
+        self, nodes: Sequence[tuple[NodeName, InstanceId]], *, first_seconds: float, most_seconds: float
+    ) -> None:
+        """See `ports.state.Store.retry_reads`."""
+        if nodes:
+            keys = [self._keys.reads, *(self._keys.facts(instance_id) for _, instance_id in nodes)]
+            head = [milliseconds(first_seconds), milliseconds(most_seconds), DAY_MS]
+            self._scripts.run("retry_reads", keys, [*head, *(name for name, _ in nodes)])
+
     def take_reads(self, limit: int, *, lease_seconds: float) -> dict[NodeName, str]:
         """See `ports.state.Store.take_reads`."""
         answer = self._scripts.run("take_reads", [self._keys.reads], [limit, milliseconds(lease_seconds)])

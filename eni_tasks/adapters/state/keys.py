@@ -106,6 +106,7 @@ class Keys:
         described_at  start of the last accepted read
         mutated_at    when the last mutation has certainly ended
         version       number of writes
+        tries         reads since then that could not be entered
         fence         of the claim that spent or wrote last
         in_air        there while a mutation's outcome isn't recorded, or contradicted the facts
         doubted_at    start of the first read that missed something

@@ -10,7 +10,7 @@ from eni_tasks.domain.cilium_node import machine_of
 from eni_tasks.model.network import NodeName
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from eni_tasks.model.node import Memory
     from eni_tasks.ports.work import Claim
@@ -64,6 +64,13 @@ class Nodes(Part):
         with translated():
             stored = self._client.hget(self._keys.nodes, name)
         return decode_object(stored) if stored else None
+
+    def objects(self, names: Collection[NodeName]) -> list[dict[str, Any]]:
+        """See `ports.state.Store.objects`."""
+        if not names:
+            return []
+        (stored,) = self._scripts.together(("HMGET", self._keys.nodes, *names))
+        return [decode_object(value) for value in stored if value]
 
     def nodes(self) -> Iterable[dict[str, Any]]:
         """See `ports.state.Store.nodes`; a node changed meanwhile is shown once, as it was or is."""

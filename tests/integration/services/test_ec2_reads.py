@@ -179,7 +179,7 @@ def test_a_read_that_lags_does_not_undo_what_a_mutation_answered(
 
 
 def test_an_instance_that_ec2_does_not_show_yet(system: System) -> None:
-    system.ec2.set_knobs(read_lag_seconds=60)
+    system.ec2.set_knobs(read_lag_seconds=30)
     system.add_node()
     system.settle(within_seconds=5)
     assert system.mutations() == {}

@@ -25,6 +25,7 @@ if (tonumber(version) or 0) ~= tonumber(ARGV[3])
   return 0
 end
 redis.call('HINCRBY', KEYS[1], 'version', 1)
+redis.call('HDEL', KEYS[1], 'tries')
 if ARGV[4] == '1' then
   -- The first doubt's time stays: a second read confirms only if it came well after the first.
   redis.call('HSETNX', KEYS[1], 'doubted_at', ARGV[2])
