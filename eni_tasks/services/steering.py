@@ -90,7 +90,7 @@ class Steering:
         actions = [action for action in look.breakers if action in look.budgets]
         for action in actions:
             self._budgets.close_breaker(action)
-        said = [f"{action} may be tried again by everybody ({look.breakers[action].why.rstrip('.')})." for action in actions]
+        said = [f"{action} may be tried again ({look.breakers[action].why.rstrip('.')})." for action in actions]
         before = look.pause
         if before is not None:
             self._budgets.resume()
