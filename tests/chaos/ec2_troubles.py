@@ -59,7 +59,7 @@ def answer_late(ground: Ground, rng: Random) -> str:
 
 
 def fail_reads(ground: Ground, rng: Random) -> str:
-    times, drop = rng.randint(2, 8), rng.random() < 0.3
+    times, drop = rng.randint(1, 4), rng.random() < 0.3
     ground.ec2.add_faults(Fault(action="Describe*", code="InternalError", status=500, drop=drop, times=times))
     return f"{times} reads {'dropped' if drop else 'failed'}"
 

@@ -49,7 +49,10 @@ class Report:
         """All of it, for people."""
         lines = [f"injected ({self.injected.total()}):"]
         lines += [f"  {count:4} {name}" for name, count in sorted(self.injected.items())]
-        lines += [f"processes that ended by themselves: {dict(self.ended) or 'none'}", "EC2 calls by outcome:"]
+        lines += [
+            f"processes that ended by themselves: {dict(self.ended) or 'none'}",
+            "EC2 calls in the meantime, by outcome:",
+        ]
         lines += [f"  {action}: {codes}" for action, codes in self.ec2_codes.items()]
         lines.append(f"left over, and found by the collector of orphans: {self.collected}")
         if not self.failures:
