@@ -47,6 +47,7 @@ from eni_tasks.services.refresh import Refresh
 from eni_tasks.services.review import Review
 from eni_tasks.services.steering import Steering
 from eni_tasks.services.ticking import Ticker
+from eni_tasks.services.unlocking import Unlocking
 from eni_tasks.settings import Settings
 
 if TYPE_CHECKING:
@@ -184,16 +185,13 @@ class Services:
     @cached_property
     def steering(self) -> Steering:
         """What people do to the running system."""
+        return Steering(self.store, self.budgets, self.lookout, self.dispatch)
+
+    @cached_property
+    def unlocking(self) -> Unlocking:
+        """Taking a node from a stuck worker."""
         call_seconds = busy_seconds(self.settings.ec2_timeout_seconds)
-        return Steering(
-            self.store,
-            self.work,
-            self.budgets,
-            self.repairs,
-            self.lookout,
-            self.dispatch,
-            call_seconds=call_seconds,
-        )
+        return Unlocking(self.store, self.work, self.repairs, self.dispatch, call_seconds=call_seconds)
 
     def metering(self) -> Metering:
         """Bringing what this process counts to the shared sums, while a block runs."""

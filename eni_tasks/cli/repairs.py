@@ -106,10 +106,10 @@ def unlock(
     Harmless if the worker lives: it is refused its next mutation.
     """
     with told():
-        name, steering = node_name(node), services().steering
-        report = steering.unlock(name)
+        name, unlocking = node_name(node), services().unlocking
+        report = unlocking.unlock(name)
         if strike_out:
-            struck = steering.strike_out(name)
+            struck = unlocking.strike_out(name)
             report = report | struck | {"explanation": [*report["explanation"], *struck["explanation"]]}
         tell(report, json=json)
     if report["journal"] is False and not strike_out:

@@ -17,7 +17,7 @@ from eni_tasks.ports.state import Event, Store
 from eni_tasks.ports.work import WorkKind
 from eni_tasks.services.gather import Gathered
 from eni_tasks.services.inspect import Inspect, NodeView
-from eni_tasks.services.steering import journal_in_words
+from eni_tasks.services.unlocking import journal_in_words
 
 HISTORY_COUNT = 10
 

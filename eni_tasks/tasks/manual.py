@@ -30,7 +30,7 @@ def resume(self: EniTask) -> dict[str, Any]:
 
 def unlock_node(self: EniTask, node: str) -> dict[str, Any]:
     """End the claims of a dead or stuck worker on a node."""
-    return self.services.steering.unlock(node_name(node))
+    return self.services.unlocking.unlock(node_name(node))
 
 
 MANUAL = {

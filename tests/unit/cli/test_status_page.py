@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from eni_tasks.cli import output
+from eni_tasks.cli.fleet_page import fleet_page, in_words
+from eni_tasks.cli.node_page import node_page
 from eni_tasks.cli.output import Table, ago, print_page
-from eni_tasks.cli.status import fleet_page, in_words, node_page
 from eni_tasks.model.network import NodeName, SubnetId
 from eni_tasks.ports.lookout import BreakerLook, BudgetLook, Look, SubnetLook, WorkLook
 from eni_tasks.ports.standing import Doing, Standing
