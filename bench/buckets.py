@@ -39,7 +39,6 @@ def fill_under_budgets(count: int = 60) -> None:
     size, refill = AWS_BUDGETS["AttachNetworkInterface"]
     allowed = (2 * count + LATE - size) / refill
     refused = sum(n for codes in counts.values() for code, n in codes.items() if code == "RequestLimitExceeded")
-    print({action: codes for action, codes in counts.items() if "RequestLimitExceeded" in codes})
     calls = sum(n for codes in counts.values() for n in codes.values())
     print(
         f"AWS's buckets: {count} nodes with two interfaces each and {LATE} late ones with one: "

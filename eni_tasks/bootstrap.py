@@ -252,6 +252,7 @@ class Services:
             resync_seconds=self.settings.resync_seconds,
             orphan_seconds=self.settings.orphan_interval_seconds,
             quiet_seconds=busy_seconds(self.settings.ec2_timeout_seconds) + self.settings.settle_seconds,
+            stuck_seconds=self.settings.stuck_seconds,
             on_new_epoch=on_new_epoch,
         )
 

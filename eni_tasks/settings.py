@@ -84,6 +84,9 @@ class Settings(BaseSettings):
     settle_seconds: Annotated[float, Field(ge=0, le=300)] = Field(
         default=5, description="EC2's reads may lag this long behind its answers to mutations"
     )
+    stuck_seconds: Seconds = Field(
+        default=600, description="A watcher is not ready while a node lacks addresses, or a read is overdue, for longer"
+    )
     ec2_timeout_seconds: Seconds = Field(default=20, description="Longest wait for one answer of EC2")
     kube_timeout_seconds: Seconds = Field(default=10, description="Longest wait for one answer of the API server")
     watch_timeout_seconds: Seconds = Field(

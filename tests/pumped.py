@@ -31,7 +31,7 @@ __all__ = ["LEASE_SECONDS", "Killed", "System", "running"]
 
 # What Redis keeps that is a time in milliseconds: fields of hashes, and scores of these sorted sets.
 _TIMES = ("sent", "not_before", "lease", "described_at", "mutated_at", "doubted_at", "at", "halved_at", "throttled_at")
-_TIMES += ("until", "probe", "began_at", "quiet_until", "promised")
+_TIMES += ("until", "probe", "began_at", "quiet_until", "promised", "read_at")
 # The same in seconds, within JSON.
 _JSON_TIMES = ("failed_at", "not_running_until", "full_at", "begun_at")
 

@@ -25,7 +25,7 @@ KIND = WorkKind.MAINTAIN
 
 # Fields that hold a time; everything in a ZSET is scored by one.
 TIMES = ("sent", "not_before", "lease", "described_at", "mutated_at", "doubted_at", "at", "halved_at", "throttled_at")
-TIMES += ("until", "probe", "began_at", "quiet_until", "promised")
+TIMES += ("until", "probe", "began_at", "quiet_until", "promised", "read_at")
 
 
 class State:

@@ -82,6 +82,19 @@ class Shown(Value, frozen=True):
     served: bool = False
 
 
+class Progress(Value, frozen=True):
+    """Whether the system keeps up, in Redis seconds.
+
+    The node that has lacked addresses for longest which it could have, and since when; when the last good
+    read of everything began. None if there is none.
+    """
+
+    now: float
+    needy: NodeName | None
+    needy_since: float | None
+    read_at: float | None
+
+
 class Event(Value, frozen=True):
     """One line of the stream of events; the id begins with Redis' time in milliseconds."""
 
@@ -193,6 +206,10 @@ class Store(Protocol):
 
     def note_inventory(self, started_at: float) -> None:
         """Remember when the last complete read of everything began."""
+        ...
+
+    def progress(self) -> Progress:
+        """How far behind the system is."""
         ...
 
     # -- what nodes share --------------------------------------------------------------------

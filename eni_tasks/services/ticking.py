@@ -25,6 +25,7 @@ class Ticker:
         resync_seconds: float,
         orphan_seconds: float,
         quiet_seconds: float,
+        stuck_seconds: float,
         on_new_epoch: Callable[[], None],
     ) -> None:
         self._store = store
@@ -33,10 +34,16 @@ class Ticker:
         self._orphan_seconds = orphan_seconds
         self._quiet_seconds = quiet_seconds
         self._on_new_epoch = on_new_epoch
+        self._stuck_seconds = stuck_seconds
         self._epoch: str | None = None
+        self._begun_at: float | None = None
+        self._kept_up = True
 
-    def tick(self) -> None:
+    def tick(self) -> bool:
         """Do what is due now.
+
+        Returns:
+            Whether the system keeps up: no node has lacked addresses, and no read has been due, for too long.
 
         Raises:
             StateUnavailable: Redis did not answer; the next tick tries again.
@@ -54,3 +61,23 @@ class Ticker:
             self._dispatch.refresh_instances()
         if self._store.take_slot("orphans", self._orphan_seconds):
             self._dispatch.collect_orphans()
+        return self._keeps_up()
+
+    def _keeps_up(self) -> bool:
+        """Compare what is oldest with what is bearable, and tell the log when that changes."""
+        progress = self._store.progress()
+        begun_at = self._begun_at = self._begun_at or progress.now
+        needy_seconds = progress.now - (progress.needy_since or progress.now)
+        unread_seconds = progress.now - (progress.read_at or begun_at)
+        keeps_up = max(needy_seconds, unread_seconds - self._resync_seconds) < self._stuck_seconds
+        if self._kept_up and not keeps_up:
+            logger().error(
+                "falls_behind",
+                node=progress.needy,
+                needy_seconds=round(needy_seconds),
+                unread_seconds=round(unread_seconds),
+            )
+        elif keeps_up and not self._kept_up:
+            logger().info("keeps_up")
+        self._kept_up = keeps_up
+        return keeps_up

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def run(
     watching: NodeWatching,
-    tick: Callable[[], None],
+    tick: Callable[[], bool],
     stopping: threading.Event,
     probes: Probes,
     tick_seconds: float = 1.0,
@@ -28,11 +28,11 @@ def run(
     """Watches in one thread and ticks in this one.
 
     The process is alive while neither loop is stuck, even if all that they meet is refusals; it is ready
-    while changes are followed and ticks work.
+    while changes are followed, ticks work, and the system keeps up.
 
     Args:
         watching: the loop over the API server's changes.
-        tick: what is to be done once a second.
+        tick: what is to be done once a second; says whether the system keeps up.
         stopping: ends both loops when it is set.
         probes: told after every tick.
         tick_seconds: the pause between two ticks.
@@ -51,14 +51,12 @@ def run(
         thread.join()
 
 
-def _tick(tick: Callable[[], None]) -> bool:
+def _tick(tick: Callable[[], bool]) -> bool:
     try:
-        tick()
+        return tick()
     except TransientError as error:
         logger().warning("tick_failed", error=str(error))
     except Exception:  # noqa: BLE001 - logged with its trace
         # The sweep is the guarantee of delivery: it goes on whatever one tick ran into.
         logger().exception("tick_failed")
-    else:
-        return True
     return False

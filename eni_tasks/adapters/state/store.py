@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from eni_tasks.adapters.state.base import PORTION, decode_object, milliseconds
+from eni_tasks.adapters.state.base import PORTION, decode_object, milliseconds, seconds
 from eni_tasks.adapters.state.connection import Command, translated
 from eni_tasks.adapters.state.facts import FIELDS, InstanceFacts, decode_facts
 from eni_tasks.adapters.state.nodes import Nodes
 from eni_tasks.adapters.state.shared import Shared, decode_limits
 from eni_tasks.domain.cilium_node import machine_of
+from eni_tasks.model.network import NodeName
 from eni_tasks.model.node import Memory
-from eni_tasks.ports.state import Event, Outcome, World
+from eni_tasks.ports.state import Event, Outcome, Progress, World
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from eni_tasks.model.network import NodeName
     from eni_tasks.ports.work import Claim
 
 EVENTS_KEPT = 10_000
@@ -82,6 +82,18 @@ class RedisStore(Nodes, InstanceFacts, Shared):
         if outcome.event is not None:
             calls.append(self._event_call(*outcome.event))
         return all(answer == 1 for answer in self._scripts.together(*calls)[:fenced])
+
+    def progress(self) -> Progress:
+        """See `ports.state.Store.progress`."""
+        oldest, read_at, (whole, micros) = self._scripts.together(
+            ("ZRANGE", self._keys.needy, 0, 0, "WITHSCORES"), ("HGET", self._keys.switches, "read_at"), ("TIME",)
+        )
+        return Progress(
+            now=whole + micros / 1e6,
+            needy=NodeName(oldest[0].decode()) if oldest else None,
+            needy_since=float(oldest[1]) / 1000 if oldest else None,
+            read_at=seconds(read_at) if read_at else None,
+        )
 
     def event(self, what: str, fields: Mapping[str, str | int | float]) -> None:
         """See `ports.state.Store.event`."""

@@ -63,7 +63,7 @@ def test_one_that_was_forgotten_is_new(state: State, memory: RedisOrphans, claim
 def test_who_lost_the_claim_notes_nothing(state: State, memory: RedisOrphans, claim: Claim, lost: str) -> None:
     memory.note(claim, [ONE])
     if lost == "work-forgotten":
-        state.work.forget(claim.name)
+        state.client.delete(state.keys.work(claim.kind, claim.name))
     else:
         state.later(LEASE + 1)
     if lost == "another-claim":

@@ -1,0 +1,94 @@
+"""The watchdog: a deficit that nobody serves, and reads that don't come, are noticed whatever holds them up."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pumped
+import pytest
+
+from eni_tasks.sandbox.ec2.knobs import Fault
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from pumped import System
+
+STUCK_SECONDS = 600.0
+
+
+@pytest.fixture
+def system(redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[System]:
+    with pumped.running(redis_url, tmp_path, monkeypatch, stuck_seconds=STUCK_SECONDS) as system:
+        yield system
+
+
+def ticking(system: System) -> Any:
+    ticker = system.services.ticker(lambda: None)
+    assert ticker.tick()
+    system.hints.waiting.clear()
+    return ticker
+
+
+def test_a_deficit_that_nobody_serves(system: System) -> None:
+    """B67: the message was lost and the sweep brought nothing either; it is over when the pool is at size."""
+    system.add_node()
+    system.settle()
+    ticker = ticking(system)
+    system.use(3)
+    system.take_in()
+    system.services.refresh.inventory()
+    system.hints.waiting.clear()
+    system.later(STUCK_SECONDS - 10)
+    assert ticker.tick()
+    system.hints.waiting.clear()
+    system.later(11)
+    assert not ticker.tick()
+    progress = system.services.store.progress()
+    assert progress.needy == "node"
+    assert progress.needy_since is not None
+    system.settle(within_seconds=60)
+    assert system.view().ready
+    assert ticker.tick()
+    assert system.services.store.progress().needy is None
+
+
+def test_a_node_that_can_hold_no_more_is_no_deficit_of_ours(system: System) -> None:
+    system.add_node(instance_type="t3.medium", ipam={"min-allocate": 50})
+    system.settle()
+    assert system.view().reason == "at-capacity"
+    assert system.services.store.progress().needy is None
+
+
+def test_a_node_that_nobody_reads(system: System) -> None:
+    system.take_in()
+    ticker = ticking(system)
+    system.add_node()
+    system.take_in()
+    system.later(STUCK_SECONDS + 1)
+    assert not ticker.tick()
+
+
+def test_reads_that_fail_for_long(system: System) -> None:
+    system.add_node()
+    system.settle()
+    system.services.refresh.inventory()
+    ticker = ticking(system)
+    system.ec2.add_faults([Fault(action="Describe*", code="AuthFailure", times=None)])
+    for _ in range(12):
+        system.later(60)
+        system.resync()
+    assert not ticker.tick()
+    system.ec2.clear_faults()
+    system.resync()
+    assert ticker.tick()
+
+
+def test_a_node_that_is_gone_lacks_nothing(system: System) -> None:
+    system.add_node()
+    system.take_in()
+    assert system.services.store.progress().needy == "node"
+    system.kube.store.delete("node")
+    system.take_in()
+    assert system.services.store.progress().needy is None
