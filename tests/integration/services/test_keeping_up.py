@@ -48,6 +48,7 @@ def test_a_deficit_that_nobody_serves(system: System) -> None:
     progress = system.services.store.progress()
     assert progress.needy == "node"
     assert progress.needy_since is not None
+    system.resync()
     system.settle(within_seconds=60)
     assert system.view().ready
     assert ticker.tick()
