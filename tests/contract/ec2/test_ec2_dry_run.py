@@ -59,15 +59,15 @@ def test_all_is_allowed_and_nothing_is_done(rights: Ec2DryRuns, sandbox: Sandbox
     assert not any(call.effect for call in sandbox.control.calls() if call.action != "GetCallerIdentity")
 
 
-@pytest.mark.parametrize("action", [*ACTIONS, "DescribeInstances"])
-def test_a_right_that_is_taken_away_is_named(rights: Ec2DryRuns, sandbox: Sandbox, sample: Sample, action: str) -> None:
-    sandbox.control.set_knobs(denied_actions=[action])
-    findings = examine_ec2(rights, sample, by_instance_tags=True)
-    assert troubles(findings) == [f"ec2:{action}"]
-    (denied,) = [finding for finding in findings if finding.verdict is Verdict.TROUBLE]
-    assert "UnauthorizedOperation" in denied.says
-    assert f"Allow ec2:{action}" in denied.do
-    assert ("ec2:CreateTags" in denied.do) == (action == "CreateNetworkInterface")
+def test_each_right_that_is_taken_away_is_named(rights: Ec2DryRuns, sandbox: Sandbox, sample: Sample) -> None:
+    for action in (*ACTIONS, "DescribeInstances"):
+        sandbox.control.set_knobs(denied_actions=[action])
+        findings = examine_ec2(rights, sample, by_instance_tags=True)
+        assert troubles(findings) == [f"ec2:{action}"]
+        (denied,) = [finding for finding in findings if finding.verdict is Verdict.TROUBLE]
+        assert "UnauthorizedOperation" in denied.says
+        assert f"Allow ec2:{action}" in denied.do
+        assert ("ec2:CreateTags" in denied.do) == (action == "CreateNetworkInterface")
 
 
 def test_what_cannot_be_asked_about_is_no_trouble(rights: Ec2DryRuns) -> None:
