@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from celery import bootsteps
 from celery.signals import worker_init, worker_shutting_down
+from celery.worker import heartbeat
 
 from eni_tasks.observability.probes import Probes
 from eni_tasks.tasks.transport import consumer_moved
@@ -15,6 +16,17 @@ if TYPE_CHECKING:
     from eni_tasks.tasks.app import EniApp
 
 USES = {"ec2": "maintain", "apiserver": "publish", "resync": "refresh"}
+
+
+class Heart(heartbeat.Heart):  # type: ignore[misc]  # celery ships no types
+    """Says once that the worker lives, and again at the next beat.
+
+    Celery's own tries for ever when Redis does not answer. It does so on the thread that consumes, which then
+    neither notices that its connection is gone, nor that the worker is told to end.
+    """
+
+    def _send(self, event: str, retry: bool = False) -> Any:  # noqa: ARG002, FBT001, FBT002 - celery's signature
+        return super()._send(event, retry=False)
 
 
 def follow(app: EniApp, queues: Sequence[str]) -> None:
@@ -54,6 +66,7 @@ def follow(app: EniApp, queues: Sequence[str]) -> None:
         services.stopping.set()
         probes.ready(yes=False)
 
+    heartbeat.Heart = Heart
     app.steps["consumer"].add(Serving)
     worker_init.connect(begins, weak=False)
     consumer_moved.connect(moves, weak=False)

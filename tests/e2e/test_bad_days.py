@@ -131,8 +131,10 @@ def test_a_watcher_that_is_told_to_end_ends_soon(system: Unsteady) -> None:
     system.start("watcher")
 
 
-def test_workers_end_while_redis_is_away(system: Unsteady) -> None:
+def test_all_end_while_redis_is_lost(system: Unsteady) -> None:
+    system.wire.silence()  # nobody is told that it went
     system.redis_goes_away(keeps_its_data=True)
+    until(lambda: not system.ready("watcher"), "ticks have failed, and heartbeats too", seconds=20)
     for name in PROCESSES:
         system.child(name).terminate()
     codes = {name: system.child(name).wait(20) for name in PROCESSES}
