@@ -166,6 +166,20 @@ def test_a_stopped_instance_waits_a_minute_and_counts_no_failure(system: System)
     assert system.clean()
 
 
+def test_news_of_a_stopped_instance_is_worth_one_new_attempt(system: System) -> None:
+    """S1: an update of the object ends the wait; our own write of the trouble does not."""
+    instance = waiting(system)
+    system.ec2.stop_instance(instance.id)
+    system.settle(within_seconds=5)
+    assert system.mutations()["Attach"] == 1
+    system.ec2.start_instance(instance.id)
+    system.use(1, phantom=True)
+    system.settle(within_seconds=5)
+    assert system.mutations()["Attach"] == 2
+    assert system.pool()
+    assert system.clean()
+
+
 def test_an_interface_that_cannot_be_marked_is_used_all_the_same(system: System) -> None:
     refuse(system, "ModifyNetworkInterfaceAttribute", "InternalError", status=500, times=2)
     instance = waiting(system)
