@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 from typer.testing import CliRunner
 
-from eni_tasks.cli import main
+from eni_tasks.cli.commands import main
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

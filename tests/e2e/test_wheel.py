@@ -39,7 +39,7 @@ NO_PROCESSES = {"__init__", "app"}
 HELPS = """
 import contextlib, io, json, typer
 import eni_tasks
-from eni_tasks.cli import main
+from eni_tasks.cli.commands import main
 
 def paths(command, path=()):
     yield path

@@ -63,7 +63,7 @@ def _answers(port: int, ca: Path) -> bool:
 
 
 def cli(url: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", "from eni_tasks.cli import main; main()", *arguments]
+    command = [sys.executable, "-c", "from eni_tasks.cli.commands import main; main()", *arguments]
     environment = clean({"ENI_TASKS_REDIS_URL": url})
     return subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
 

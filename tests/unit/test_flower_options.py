@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from typer.testing import CliRunner
 
-from eni_tasks.cli import main
+from eni_tasks.cli.commands import main
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from eni_tasks.cli import main
+from eni_tasks.cli.commands import main
 from eni_tasks.tasks.registry import TASK_QUEUES
 
 ROOT = Path(__file__).parents[2]

@@ -86,7 +86,7 @@ def test_a_private_ca_in_the_charts_way_is_enough(serve, tmp_path):
     assert variables["SSL_CERT_FILE"] == "/etc/eni-tasks/redis-ca/ca.crt"
     for ca, well in (("ca.crt", True), ("server.crt", False)):
         answer = subprocess.run(
-            [sys.executable, "-c", "from eni_tasks.cli import main; main()", "resync"],
+            [sys.executable, "-c", "from eni_tasks.cli.commands import main; main()", "resync"],
             env=clean(
                 {
                     "ENI_TASKS_REDIS_URL": f"rediss://:{PASSWORD}@127.0.0.1:{port}/0",

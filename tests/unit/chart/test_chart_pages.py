@@ -11,7 +11,7 @@ import typer.main
 import yaml
 from chart import CHART, ROOT
 
-from eni_tasks.cli import main
+from eni_tasks.cli.commands import main
 from eni_tasks.settings import PREFIX, Settings
 
 PAGES = {

@@ -12,7 +12,7 @@ import pytest
 import typer.main
 from chart import VALUE_SETS, container, environment, objects, pod, workloads
 
-from eni_tasks.cli import main
+from eni_tasks.cli.commands import main
 from eni_tasks.services import maintain, publish
 from eni_tasks.settings import Settings, load
 from eni_tasks.tasks.registry import QUEUES
