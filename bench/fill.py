@@ -14,6 +14,7 @@ from collections.abc import Mapping
 
 from buckets import fill_under_budgets
 from meters import Reading, check, read, writes
+from scaling import compare
 
 from eni_tasks.sandbox.running import Sandbox
 
@@ -33,9 +34,10 @@ def main() -> int:
     parser.add_argument("--changes", type=int, default=100, help="single changes on the full fleet")
     parser.add_argument("--case", choices=list(CASES), nargs="*", default=list(CASES))
     parser.add_argument("--buckets", action="store_true", help="only a fleet under AWS's budgets")
+    parser.add_argument("--scaling", action="store_true", help="only one worker against four")
     arguments = parser.parse_args()
-    if arguments.buckets:
-        fill_under_budgets()
+    if arguments.buckets or arguments.scaling:
+        (fill_under_budgets if arguments.buckets else compare)()
         return 0
     for case in arguments.case:
         for count in arguments.nodes:
@@ -44,6 +46,7 @@ def main() -> int:
         if arguments.changes:
             single_changes(count, arguments.changes)
     fill_under_budgets()
+    compare()
     return 0
 
 

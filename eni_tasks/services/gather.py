@@ -7,10 +7,10 @@ from typing import Any
 
 import msgspec
 
-from eni_tasks.domain.cilium_node import parse_node
+from eni_tasks.domain.cilium_node import machine_of, parse_node
 from eni_tasks.domain.eligibility import occupying
 from eni_tasks.errors import NodeGone
-from eni_tasks.model.network import Infrastructure, Interface, Limits, NodeName, Value
+from eni_tasks.model.network import Infrastructure, InstanceId, Interface, Limits, NodeName, Value
 from eni_tasks.model.node import Memory, Node, Snapshot
 from eni_tasks.ports.state import Facts, Store, World
 
@@ -85,6 +85,11 @@ def understood(name: NodeName, world: World) -> Gathered:
         facts=world.facts,
         journal=world.journal,
     )
+
+
+def instance_of(world: World) -> InstanceId:
+    """The instance that a node's object names, "" if none; for log lines, whatever else may be wrong with it."""
+    return machine_of(world.obj)[0] if world.obj else InstanceId("")
 
 
 def with_memory(gathered: Gathered, memory: Memory, interfaces: tuple[Interface, ...] | None = None) -> Gathered:

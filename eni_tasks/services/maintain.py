@@ -29,7 +29,7 @@ from eni_tasks.ports.work import Claim, Finished, Work, WorkKind
 from eni_tasks.services.assigning import Assigner
 from eni_tasks.services.creating import Creator
 from eni_tasks.services.dispatch import Dispatch
-from eni_tasks.services.gather import Gathered, gather, understood, with_memory
+from eni_tasks.services.gather import Gathered, gather, instance_of, understood, with_memory
 from eni_tasks.services.keeper import Keeper
 from eni_tasks.services.mutating import AddressesTaken, Postponed
 from eni_tasks.services.step import Step
@@ -96,7 +96,7 @@ class Maintain:
         if begun is None:
             return {"node": name, "skipped": "another worker holds this node; its run will see the news"}
         claim, world = begun
-        with structlog.contextvars.bound_contextvars(node=name), self._keeper.hold(claim):
+        with structlog.contextvars.bound_contextvars(node=name, instance=instance_of(world)), self._keeper.hold(claim):
             report: dict[str, Any] = {"node": name}
             end = End()
             try:

@@ -21,7 +21,7 @@ from eni_tasks.ports.runs import Runs
 from eni_tasks.ports.state import Store, World
 from eni_tasks.ports.work import Work, WorkKind
 from eni_tasks.services.dispatch import Dispatch
-from eni_tasks.services.gather import Gathered, understood
+from eni_tasks.services.gather import Gathered, instance_of, understood
 from eni_tasks.services.intake import Intake
 from eni_tasks.services.keeper import Keeper
 
@@ -72,7 +72,7 @@ class Publish:
         claim, world = begun
         report: dict[str, Any] = {"node": name, "wrote": []}
         again: float | None = None
-        with structlog.contextvars.bound_contextvars(node=name), self._keeper.hold(claim):
+        with structlog.contextvars.bound_contextvars(node=name, instance=instance_of(world)), self._keeper.hold(claim):
             try:
                 self._write(name, world, report["wrote"])
             except NodeGone as error:
@@ -91,7 +91,9 @@ class Publish:
                 again = _between(REFUSED_WAIT_SECONDS)
                 report["failed"] = str(error)
             if "failed" in report:
-                logger().warning("object_not_written", error=report["failed"], again_after_seconds=again)
+                logger().warning(
+                    "object_not_written", error=report["failed"], again_after_seconds=again and round(again, 1)
+                )
             self._dispatch.end(claim, again_after_seconds=again)
         return report
 
