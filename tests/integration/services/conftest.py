@@ -21,3 +21,12 @@ def redis_url() -> Iterator[str]:
 def system(redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[pumped.System]:
     with pumped.running(redis_url, tmp_path, monkeypatch) as system:
         yield system
+
+
+@pytest.fixture
+def fleet(system: pumped.System) -> pumped.System:
+    """A fleet that is at size: its VPC is known."""
+    system.add_node()
+    system.settle()
+    system.fresh()
+    return system
