@@ -250,11 +250,8 @@ def described_type(name: str, **network: Any) -> dict[str, Any]:
 
 
 def test_limits_are_those_of_the_card_that_we_attach_to(ec2: StubbedEc2) -> None:
-    ec2.expect(
-        "describe_instance_types",
-        {"InstanceTypes": ["c6in.32xlarge"]},
-        {"InstanceTypes": [described_type("c6in.32xlarge")]},
-    )
+    asked, answer = {"InstanceTypes": ["c6in.32xlarge"]}, {"InstanceTypes": [described_type("c6in.32xlarge")]}
+    ec2.expect("describe_instance_types", asked, answer)
     assert ec2.adapter.limits(["c6in.32xlarge"]) == {
         "c6in.32xlarge": Limits(
             instance_type="c6in.32xlarge",
