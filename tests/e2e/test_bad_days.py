@@ -93,7 +93,7 @@ def test_p06_the_api_server_is_started_again(system: Unsteady) -> None:
     size = len(system.pool(grown))
     system.use_more(grown, 1)  # its object can't be written at first
     system.child("kubernetes-api").kill()
-    until(lambda: not system.ready("watcher"), "the watcher sees nothing any more", seconds=10)
+    until(lambda: not system.ready("watcher"), "the watcher sees nothing any more", seconds=20)
     system.sandbox.children.again("kubernetes-api")
     system.forget(gone)
     until(lambda: gone not in system.views(), "the deletion is noticed", seconds=30)
@@ -111,10 +111,11 @@ def test_a_worker_that_is_told_to_end_hands_its_node_over(system: Unsteady) -> N
     system.start("ec2", "successor")
     ending = system.child("ec2")
     ending.terminate()
-    until(lambda: not system.ready("ec2"), "it has understood", seconds=5)
+    until(lambda: not system.ready("ec2"), "it has understood", seconds=10)
     for number in (signal.SIGTERM, signal.SIGINT):  # impatience changes nothing
         ending.send_signal(number)
-    assert ending.wait(10) == 0
+    assert ending.wait(20) == 0
+    until(lambda: system.ready("successor"), "its successor serves")
     # A claim that was not given back would be waited for: 11 s of lease, and 4 s until the sweep.
     until(lambda: len(system.ec2.calls("CreateNetworkInterface")) == 2, "its successor goes on", seconds=8)
     until(system.quiet, "the new node's pool is at size")

@@ -60,7 +60,7 @@ class Unsteady(whole.System):
         """A process is told to end, and does so soon."""
         child = self.sandbox.children.running.pop(process)
         child.terminate()
-        assert child.wait(10) == 0
+        assert child.wait(20) == 0
 
     def said(self, process: str, word: str) -> int:
         """How often a process has said something so far."""
