@@ -208,6 +208,10 @@ class Store(Protocol):
         """Remember when the last complete read of everything began."""
         ...
 
+    def note_reads(self, *, failed: bool) -> int:
+        """Count flights that failed since the last good one; returns how many."""
+        ...
+
     def progress(self) -> Progress:
         """How far behind the system is."""
         ...

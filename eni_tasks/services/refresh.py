@@ -25,7 +25,8 @@ from eni_tasks.services.reading import PORTION, Reader
 from eni_tasks.services.review import Review
 
 DOUBT_MARGIN_SECONDS = 0.5  # a read that confirms must begin later than the settle time after the first
-UNREAD_SECONDS = 60.0  # after a failed read nothing is changed until a good one, or for so long
+FAILURES_THAT_STOP = 2  # in a row: one may happen
+UNREAD_SECONDS = 60.0  # then nothing is changed until a good one, or for so long
 LONGEST_RETRY_SECONDS = 60.0  # of a read that is not entered; by then everything is read again anyhow
 RETRY_SECONDS = 10.0  # after a failed read: trouble of the whole account isn't asked about more often
 MAX_PORTIONS = 50  # of one flight for noted instances: a claim isn't for ever
@@ -109,10 +110,11 @@ class Refresh:
             with self._keeper.hold(claim):
                 count = self._all() if which == INVENTORY else self._noted()
             if count:
+                self._store.note_reads(failed=False)
                 self._budgets.close_breaker(READS)
         except Ec2Error as error:
             again = RETRY_SECONDS
-            if not error.throttled:
+            if not error.throttled and self._store.note_reads(failed=True) >= FAILURES_THAT_STOP:
                 why = f"reads of EC2 fail ({error.action}: {error.code}: {error.message})"
                 self._budgets.open_breaker(READS, why, UNREAD_SECONDS)
             logger().warning("read_failed", flight=which, action=error.action, code=error.code, error=error.message)

@@ -60,6 +60,14 @@ class InstanceFacts(Part):
         with translated():
             self._client.hset(self._keys.switches, "read_at", milliseconds(started_at))
 
+    def note_reads(self, *, failed: bool) -> int:
+        """See `ports.state.Store.note_reads`."""
+        with translated():
+            if failed:
+                return int(self._client.hincrby(self._keys.switches, "unread", 1))
+            self._client.hdel(self._keys.switches, "unread")
+        return 0
+
     def drop_facts(self, instance_id: InstanceId) -> None:
         """See `ports.state.Store.drop_facts`."""
         with translated():

@@ -63,7 +63,7 @@ class Keys:
         self.removed = f"{prefix}removed"
 
         # HASH. pause: Pause, JSON; there while mutations are paused. read_at: when the last
-        # good read of everything began.
+        # good read of everything began. unread: flights that failed since the last good one.
         self.switches = f"{prefix}switches"
         # Prefix of Celery's own keys: deployments share a Redis without meeting.
         self.broker = f"{prefix}broker:"

@@ -120,6 +120,8 @@ def test_nothing_is_changed_while_reads_fail(system: System) -> None:
     system.fresh()
     system.ec2.add_faults([Fault(action="Describe*", code="AuthFailure", times=None)])
     system.resync()
+    system.later(10)
+    system.resync()
     for used in (1, 2):
         system.use(used)
         system.settle(within_seconds=120)
@@ -131,6 +133,17 @@ def test_nothing_is_changed_while_reads_fail(system: System) -> None:
     assert system.mutations() == {"Assign": 1}
     assert system.view().ready
     assert system.services.lookout.look([]).breakers == {}
+
+
+def test_one_read_that_fails_stops_nobody(system: System) -> None:
+    system.add_node(ipam={"pre-allocate": 2})
+    system.settle()
+    system.fresh()
+    system.ec2.add_faults([Fault(action="DescribeVpcs", code="InternalError", status=500, times=2)])
+    system.resync()
+    system.use(1)
+    system.settle()
+    assert system.mutations() == {"Assign": 1}
 
 
 def test_throttled_reads_stop_nobody(system: System) -> None:

@@ -29,7 +29,8 @@ end
 -- Facts that can't be checked any more are no ground to change anything on.
 local unread_until, unread = unpack(redis.call('HMGET', KEYS[9], 'until', 'why'))
 if unread_until and tonumber(unread_until) > now then
-  return { 'broken', tonumber(unread_until) - now, unread }
+  -- A good read may come any moment: nobody waits for longer than reads do.
+  return { 'broken', math.min(tonumber(unread_until) - now, 10000), unread }
 end
 
 local breaks_until, why, probe = unpack(redis.call('HMGET', KEYS[4], 'until', 'why', 'probe'))
