@@ -1,4 +1,4 @@
-"""The sockets: HTTP/1.1 with keep-alive, chunked watches, a thread per connection.
+"""The Kubernetes API over HTTP, with chunked watches.
 
 Requests go to `api`; paths under `/sandbox/` turn the knobs and read the record (`admin` is their client).
 """
@@ -7,11 +7,7 @@ from __future__ import annotations
 
 import select
 import socket
-import sys
-import threading
-from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import msgspec
 
@@ -19,11 +15,10 @@ from eni_tasks.sandbox.kube.api import Api, Dropped, Request, Response
 from eni_tasks.sandbox.kube.knobs import Fault
 from eni_tasks.sandbox.kube.store import NodeStore
 from eni_tasks.sandbox.kube.watches import IDLE, WatchBroken
+from eni_tasks.sandbox.listening import Handler, Listener
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-_PHRASES = {status.value: status.phrase for status in HTTPStatus}
 
 
 class KubeServer:
@@ -38,87 +33,49 @@ class KubeServer:
         self.api = Api(store or NodeStore())
         self._listener = _Listener(("127.0.0.1", port), _Handler)
         self._listener.api = self.api
-        self.url = f"http://127.0.0.1:{self._listener.server_address[1]}"
-        self._thread = threading.Thread(
-            target=self._listener.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True
-        )
+        self.url = self._listener.url
 
     def __enter__(self) -> Self:
         """Starts serving."""
-        self._thread.start()
+        self._listener.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         """Ends all connections and stops serving."""
-        self._listener.shutdown()
         self.api.watches.stop()
-        self._listener.end_connections()
-        self._listener.server_close()
-        self._thread.join()
+        self._listener.stop()
 
 
-class _Listener(ThreadingHTTPServer):
-    daemon_threads = True
-    # A fleet of agents connects at once.
-    request_queue_size = 1024
+class _Listener(Listener):
     api: Api
 
-    def __init__(self, *args: Any) -> None:
-        super().__init__(*args)
-        self._connections: set[socket.socket] = set()
 
-    def process_request(self, request: Any, client_address: Any) -> None:
-        self._connections.add(request)
-        super().process_request(request, client_address)
-
-    def shutdown_request(self, request: Any) -> None:
-        self._connections.discard(request)
-        super().shutdown_request(request)
-
-    def end_connections(self) -> None:
-        for connection in list(self._connections):
-            _cut(connection)
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        # A client that went away is everyday life here; anything else is our own fault and shown.
-        if not isinstance(sys.exception(), OSError):
-            super().handle_error(request, client_address)
-
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
+class _Handler(Handler):
     server: _Listener
 
     def _answer(self) -> None:
-        length = int(self.headers.get("Content-Length") or 0)
-        body = self.rfile.read(length) if length else b""
+        body = self.body()
         if self.path.startswith("/sandbox/"):
-            self._send(_administer(self.server.api, self.command, self.path, body))
+            self._respond(_administer(self.server.api, self.command, self.path, body))
             return
         get = self.headers.get
         request = Request(self.command, self.path, body, get("Content-Type", ""), get("Authorization", ""))
         try:
             response = self.server.api.answer(request)
         except Dropped:
-            self._drop()
+            self.drop()
             return
         if response.lines is None:
-            self._send(response)
+            self._respond(response)
         else:
             self._send_stream(response.lines)
 
     do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _answer  # noqa: N815 - names that the base class looks for
 
-    def _send(self, response: Response) -> None:
-        # One write per answer; the stock helpers would format a date and more for each.
-        head = (
-            f"HTTP/1.1 {response.code} {_PHRASES.get(response.code, '')}\r\nContent-Type: {response.content_type}\r\n"
-        )
-        if response.retry_after_seconds is not None:
-            head += f"Retry-After: {response.retry_after_seconds}\r\n"
-        head += f"Content-Length: {len(response.body)}\r\n\r\n"
-        self.wfile.write(head.encode() + response.body)
+    def _respond(self, response: Response) -> None:
+        wait = response.retry_after_seconds
+        extra = "" if wait is None else f"Retry-After: {wait}\r\n"
+        self.send(response.code, response.content_type, response.body, extra)
 
     def _send_stream(self, lines: Iterator[bytes]) -> None:
         self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n")
@@ -131,25 +88,11 @@ class _Handler(BaseHTTPRequestHandler):
                     return
             self.wfile.write(b"0\r\n\r\n")
         except WatchBroken:
-            self._drop()
+            self.drop()
 
     def _client_left(self) -> bool:
         readable, _, _ = select.select([self.connection], [], [], 0)
         return bool(readable) and not self.connection.recv(1, socket.MSG_PEEK)
-
-    def _drop(self) -> None:
-        self.close_connection = True
-        _cut(self.connection)
-
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class's name
-        """Says nothing: the record of requests is in `knobs`."""
-
-
-def _cut(connection: socket.socket) -> None:
-    try:
-        connection.shutdown(socket.SHUT_RDWR)
-    except OSError:
-        return  # it is already gone, which is what we want
 
 
 def _administer(api: Api, method: str, path: str, body: bytes) -> Response:  # noqa: C901 - a table
