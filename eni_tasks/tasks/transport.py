@@ -1,8 +1,10 @@
 """The way to the broker: kombu's for Redis, made to survive a restart of Redis, and to tell that it lives.
 
-When Redis goes away, the channel that brought a message is gone before the message's task has ended, and
-kombu 5.7 takes the late acknowledgement's failure for a bug: the worker would end. Here it is logged; the
-message comes back when its visibility ends, and finds its work done, or is the hint that it always was.
+When Redis goes away, channels are closed that somebody still holds: the one that brought a message is gone
+before the message's task has ended, and a pooled sender keeps one that is never replaced. kombu 5.7 meets an
+attribute of None there, takes it for a bug, and ends the worker, or fails at every message from then on. Here
+it is what it is, a lost connection: senders connect again, and a late acknowledgement is logged. Its message
+comes back when its visibility ends, and finds its work done, or is the hint that it always was.
 """
 
 from __future__ import annotations
@@ -38,42 +40,43 @@ class QoS(redis.QoS):  # type: ignore[misc]  # kombu ships no types
         """Take a message off Redis' list of those under way."""
         try:
             super().ack(delivery_tag)
-        except Exception as error:  # noqa: BLE001 - sorted by `_went_away`
-            self._went_away("ack", error)
+        except self.channel.connection_errors as error:
+            _log("ack", error)
             self._quick_ack(delivery_tag)  # or its slot would be taken for good
 
     def reject(self, delivery_tag: str, requeue: bool = False) -> None:  # noqa: FBT001, FBT002 - kombu's signature
         """Take a message off that list, back into its queue if asked to."""
         try:
             super().reject(delivery_tag, requeue=requeue)
-        except Exception as error:  # noqa: BLE001 - sorted by `_went_away`
-            self._went_away("reject", error)
+        except self.channel.connection_errors as error:
+            _log("reject", error)
             self._quick_ack(delivery_tag)
 
     def restore_unacked(self, client: Any = None) -> None:
         """Put what was not acknowledged back into its queue."""
         try:
             super().restore_unacked(client)
-        except Exception as error:  # noqa: BLE001 - sorted by `_went_away`
-            self._went_away("restore", error)
+        except self.channel.connection_errors as error:
+            _log("restore", error)
 
-    def _went_away(self, what: str, error: Exception) -> None:
-        """Log an error that the loss of the connection explains; raise any other."""
-        transport = self.channel.connection
-        connected = transport is not None and transport.client is not None
-        if connected and not isinstance(error, self.channel.connection_errors):
-            raise error
-        logger().warning("broker_went_away", during=what, error=f"{type(error).__name__}: {error}")
+
+def _log(during: str, error: Exception) -> None:
+    logger().warning("broker_went_away", during=during, error=f"{type(error).__name__}: {error}")
 
 
 class Channel(redis.Channel):  # type: ignore[misc]  # kombu ships no types
-    """Asks for messages."""
+    """Asks for messages; once closed, says so."""
 
     QoS = QoS
 
     def _brpop_start(self, timeout: float | None = None) -> None:
         consumer_moved.send(sender=self)
         super()._brpop_start(timeout)
+
+    def _connparams(self, asynchronous: bool = False) -> Any:  # noqa: FBT001, FBT002 - kombu's signature
+        if self.connection is None or self.connection.client is None:
+            raise ConnectionError("this channel was closed with its connection")
+        return super()._connparams(asynchronous)
 
 
 class Transport(redis.Transport):  # type: ignore[misc]  # kombu ships no types

@@ -49,8 +49,7 @@ def test_p02_redis_comes_back_to_busy_workers(system: Unsteady) -> None:
     system.everybody_consumes(seconds=30)
     until(system.quiet, "what was in hand is done")
     assert system.sandbox.children.dead() == []
-    for name in WORKERS:
-        assert system.said(name, "broker_went_away") > before[name], f"{name} had nothing in hand"
+    assert any(system.said(name, "broker_went_away") > before[name] for name in WORKERS), "somebody had work in hand"
     assert system.clean()
 
 

@@ -101,6 +101,24 @@ def test_p02_a_task_that_ends_after_redis_went_away(transport: type[KombusOwn], 
             LATE[what](message)
 
 
+@pytest.mark.parametrize("transport", [Transport, KombusOwn], ids=["ours", "kombus-own"])
+def test_p02_a_sender_whose_channel_was_closed(redis_url: str, transport: type[KombusOwn]) -> None:
+    queue, once_more = f"sender of {transport.__module__}", {"max_retries": 1, "interval_start": 0}
+    with kombu.Connection(redis_url, transport=transport) as connection:
+        sender = connection.Producer(serializer="json")
+        sender.publish("before", routing_key=queue)
+        channel = sender.channel
+        connection.collect()  # as another who shares the connection does
+        channel._disconnect_pools()
+        if transport is Transport:
+            sender.publish("after", routing_key=queue, retry=True, retry_policy=once_more)
+            assert connection.default_channel.client.llen(queue) == 2
+        else:
+            for _ in range(2):  # for good
+                with pytest.raises(AttributeError):
+                    sender.publish("after", routing_key=queue, retry=True, retry_policy=once_more)
+
+
 @pytest.mark.parametrize("what", LATE)
 def test_a_bug_is_not_taken_for_an_outage(consumer: Consumer, monkeypatch: pytest.MonkeyPatch, what: str) -> None:
     consumer.is_sent_one()

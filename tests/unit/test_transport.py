@@ -22,6 +22,7 @@ LOOKED_AT = {
     virtual.QoS.ack: "0714292b",
     virtual.QoS.can_consume: "787f8009",
     redis.MultiChannelPoller.on_poll_start: "414f76ca",
+    redis.Channel._connparams: "e9a42950",
     redis.Channel._brpop_start: "06723d70",
     virtual.Transport.establish_connection: "b9aeb4ed",
     redis.MultiChannelPoller.maybe_check_subclient_health: "e9b7556e",
