@@ -153,8 +153,8 @@ class Attacher:
 
 
 def with_made(facts: Facts | None, saga: Saga) -> tuple[Interface, ...] | None:
-    """All that the instance has, the new interface included; None if it isn't known what it has."""
-    if facts is None:
+    """All that the instance has, the new interface included; None if it isn't known, or not this machine's any more."""
+    if facts is None or facts.instance_id != saga.request.instance_id:
         return None
     marked = msgspec.structs.replace(saga.made, delete_on_termination=saga.request.delete_on_termination)
     return (*(known for known in facts.interfaces if known.id != marked.id), marked)

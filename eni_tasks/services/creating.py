@@ -111,11 +111,12 @@ class Creator:
     def _go(self, claim: Claim, gathered: Gathered, saga: Saga, *, urgent: bool, resumed: bool) -> Step:
         """Take the steps that are left, one after the other."""
         reached: Saga | Step = saga
+        replaced = gathered.snapshot.node.instance_id != saga.request.instance_id
         if saga.step is SagaStep.INTENT:
             reached = self._create(claim, gathered, saga, urgent=urgent, resumed=resumed)
-        elif saga.step is SagaStep.CREATED and gathered.snapshot.node.instance_id != saga.request.instance_id:
+        elif saga.step is SagaStep.CREATED and replaced:
             reached = self._attacher.undo(claim, saga, "the instance was replaced")
-        elif saga.step is SagaStep.ATTACHING:
+        elif saga.step is SagaStep.ATTACHING or (saga.step is SagaStep.ATTACHED and replaced):
             reached = self._attacher.look(claim, gathered, saga)
         elif saga.step is SagaStep.ATTACHED:
             self._attacher.enter(claim, gathered, saga)
@@ -181,6 +182,9 @@ class Creator:
             try:
                 self._set_delete_on_termination(claim, interface.id, interface.attachment_id, urgent=urgent)
             except Ec2Error as error:
+                if error.reaction is Ec2Reaction.STALE_VIEW:
+                    # It is no longer attached the way we know: the next run looks where it is.
+                    self._journal.write(claim, msgspec.structs.replace(saga, step=SagaStep.ATTACHING))
                 return Step(did=did, changed=True, stop=True, failed=True, trouble=str(error))
         fields: dict[str, str | int | float] = {
             "node": claim.name,
