@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import math
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
@@ -49,6 +50,9 @@ REDIS_OPTIONS: dict[str, tuple[str, ...] | None] = {
     "ssl_cert_reqs": ("required", "optional", "none"),
     "ssl_check_hostname": ("true", "false"),
 }
+
+# What Kubernetes puts into every pod beside a Service of a name like eni-tasks-redis.
+_OF_A_SERVICE = re.compile(r"_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_(TCP|UDP)(_\w+)?)?)$")
 
 Tags = Annotated[dict[str, str], NoDecode]
 Names = Annotated[tuple[str, ...], NoDecode]
@@ -254,7 +258,7 @@ def load(environment: Mapping[str, str] | None = None) -> Settings:
     names = {field.upper() for field in Settings.model_fields} | FLOWER_SETTINGS
     for name in sorted(os.environ if environment is None else environment):
         bare = name.removeprefix(PREFIX)
-        if bare != name and bare not in names:
+        if bare != name and bare not in names and not _OF_A_SERVICE.search(bare):
             near = difflib.get_close_matches(bare, names, n=1)
             problems.append(f"{name}: no such setting" + (f"; did you mean {PREFIX}{near[0]}?" if near else ""))
     try:

@@ -186,6 +186,14 @@ def test_what_flower_alone_reads_is_no_unknown_name(loaded):
     assert loaded(FLOWER_AUTH="me:secret", FLOWER_URL_PREFIX="/flower") == Settings()
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["REDIS_SERVICE_HOST", "REDIS_SERVICE_PORT", "REDIS_SERVICE_PORT_HTTP", "REDIS_PORT", "REDIS_PORT_6379_TCP_ADDR"],
+)
+def test_what_kubernetes_tells_of_a_service_is_no_unknown_name(loaded, name):
+    assert loaded(**{name: "tcp://10.0.0.1:6379"}) == Settings()
+
+
 def test_other_peoples_variables_are_left_alone(monkeypatch):
     monkeypatch.setenv("ENI_TASK_CLUSTER", "x")
     assert load() == Settings()
