@@ -136,6 +136,10 @@ class Store(Protocol):
         """The stored objects of some nodes; those that aren't stored are missing."""
         ...
 
+    def names(self) -> list[NodeName]:
+        """The names of all stored nodes."""
+        ...
+
     def nodes(self) -> Iterable[dict[str, Any]]:
         """All stored objects, read in portions."""
         ...

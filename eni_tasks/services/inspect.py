@@ -50,7 +50,7 @@ class Inspect:
 
     def fleet(self) -> Iterable[NodeView]:
         """Every known node, by name."""
-        names = sorted(NodeName(obj["metadata"]["name"]) for obj in self._store.nodes())
+        names = sorted(self._store.names())
         for name, world in zip(names, self._store.gather_all(names), strict=True):
             if world.obj is not None:  # deleted since the names were read
                 yield self._view(name, world)

@@ -72,6 +72,11 @@ class Nodes(Part):
         (stored,) = self._scripts.together(("HMGET", self._keys.nodes, *names))
         return [decode_object(value) for value in stored if value]
 
+    def names(self) -> list[NodeName]:
+        """See `ports.state.Store.names`."""
+        with translated():
+            return [NodeName(name.decode()) for name in cast("list[bytes]", self._client.hkeys(self._keys.nodes))]
+
     def nodes(self) -> Iterable[dict[str, Any]]:
         """See `ports.state.Store.nodes`; a node changed meanwhile is shown once, as it was or is."""
         with translated():
