@@ -130,7 +130,7 @@ class Services:
     @cached_property
     def maintain(self) -> Maintain:
         """Bringing a node's pool to size."""
-        mutator = Mutator(self.budgets, self.meter, timeout_seconds=self.settings.ec2_timeout_seconds)
+        mutator = Mutator(self.budgets, self.meter, self.stopping, timeout_seconds=self.settings.ec2_timeout_seconds)
         reactions = Reactions(
             self.store, settle_seconds=self.settings.settle_seconds, busy_seconds=mutator.busy_seconds
         )
@@ -200,7 +200,7 @@ class Services:
     @cached_property
     def orphans(self) -> Orphans:
         """Deleting interfaces that were left behind."""
-        mutator = Mutator(self.budgets, self.meter, timeout_seconds=self.settings.ec2_timeout_seconds)
+        mutator = Mutator(self.budgets, self.meter, self.stopping, timeout_seconds=self.settings.ec2_timeout_seconds)
         rule = Rule(
             cluster=self.settings.cluster,
             grace_seconds=self.settings.orphan_grace_seconds,

@@ -5,6 +5,7 @@ Nothing else calls a mutating action, so that no call can pass without a claim a
 
 from __future__ import annotations
 
+import threading
 import time
 import uuid
 from collections.abc import Callable
@@ -34,11 +35,12 @@ class AddressesTaken(TransientError):
 
 
 class Mutator:
-    """Makes mutations on behalf of a claim."""
+    """Makes mutations on behalf of a claim; none any more once the process is `stopping`."""
 
-    def __init__(self, budgets: Budgets, meter: Meter, *, timeout_seconds: float) -> None:
+    def __init__(self, budgets: Budgets, meter: Meter, stopping: threading.Event, *, timeout_seconds: float) -> None:
         self._budgets = budgets
         self._meter = meter
+        self._stopping = stopping
         self.busy_seconds = busy_seconds(timeout_seconds)
 
     def call(  # noqa: PLR0913 - all that is decided right before a mutation
@@ -73,6 +75,8 @@ class Mutator:
             AddressesTaken: the subnet has too few left.
             Ec2Error: EC2 refused, or the outcome is unclear.
         """
+        if self._stopping.is_set():
+            raise Postponed(f"{action} has to wait: this process ends, another goes on", 0.1)
         spend = partial(
             self._budgets.spend,
             claim,

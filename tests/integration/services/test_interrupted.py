@@ -170,3 +170,24 @@ def test_a_journal_that_cannot_be_read_stops_only_its_node(system: System, entry
     assert system.view("healthy").ready
     assert system.pool() == {}
     assert "journal entry" in system.services.maintain.run(NODE)["failed"]
+
+
+def test_a_process_that_is_told_to_end_hands_back_between_two_calls(system: System) -> None:
+    instance = system.add_node(eni={"first-interface-index": 1})
+    system.settle_reads()
+    services, other = system.services, system.process()
+    real = services.ec2.create_interface
+
+    def told(**parameters: object) -> object:
+        services.stopping.set()
+        return real(**parameters)
+
+    services.ec2.create_interface = told
+    services.dispatch.sweep(10)
+    report = services.maintain.run(NODE)
+    assert "another goes on" in report["did"][-1]
+    assert system.mutations() == {"Create": 1}
+    system.settle(other, within_seconds=5)
+    assert system.mutations() == {"Create": 1, "Attach": 1, "Modify": 1}
+    assert len(system.interfaces(instance)) == 2
+    assert system.view().ready
