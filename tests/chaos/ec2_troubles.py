@@ -28,7 +28,9 @@ OVERLOADED = ("Unavailable", 503)  # says that nothing was done
 
 
 def throttle(ground: Ground, rng: Random) -> str:
-    action, times = rng.choice(("*", "Describe*", *MUTATIONS)), rng.randint(5, 25)
+    action = rng.choice(("*", "Describe*", *MUTATIONS))
+    # A read that is refused is made again after seconds, and a scripted fault waits for its call.
+    times = rng.randint(1, 4) if action.endswith("*") else rng.randint(5, 25)
     ground.ec2.add_faults(Fault(action=action, code="RequestLimitExceeded", status=503, times=times))
     return f"{times} calls of {action} throttled"
 
