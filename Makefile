@@ -7,8 +7,8 @@ KIND ?=
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-# More workers than this only wait for one another's servers.
-PYTEST := $(BIN)/pytest -n auto --maxprocesses 4
+# More workers than this only wait for one another's servers; a file stays with one of them, and so do the servers that it starts.
+PYTEST := $(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile
 
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
