@@ -216,6 +216,10 @@ class Store(Protocol):
         """Count flights that failed since the last good one; returns how many."""
         ...
 
+    def needy(self) -> list[NodeName]:
+        """Nodes that lack addresses which they could have, the longest first."""
+        ...
+
     def progress(self) -> Progress:
         """How far behind the system is."""
         ...

@@ -11,9 +11,10 @@ from typing import Any
 from eni_tasks.domain.cilium_node import parse_node
 from eni_tasks.errors import InvalidInput, NodeGone
 from eni_tasks.model.network import NodeName
+from eni_tasks.model.plan import Urgency
 from eni_tasks.ports.lookout import Lookout
 from eni_tasks.ports.state import Store
-from eni_tasks.ports.work import Budgets, Pause
+from eni_tasks.ports.work import Budgets, Pause, WorkKind
 from eni_tasks.services.dispatch import Dispatch
 
 TEXT_LONGEST = 300
@@ -79,9 +80,9 @@ class Steering:
             said.append(f"The pause by {before.who} ({before.why}) is over.")
         if said:
             self._store.event("Resume", {"actions": ", ".join(actions), "paused_by": before.who if before else ""})
-            said.append(
-                "Nodes that waited for it go on within a minute or so; `eni-tasks maintain NODE` ends the wait."
-            )
+            needy = self._store.needy()
+            self._dispatch.mark(WorkKind.MAINTAIN, [(name, Urgency.DEFICIT) for name in needy], ends_wait=True)
+            said.append(f"{len(needy)} nodes that lack addresses go on at once.")
         else:
             said.append("Nothing was paused or stopped.")
         return {"paused": False, "ended": _plain(before), "closed": actions, "explanation": said}

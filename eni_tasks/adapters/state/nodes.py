@@ -59,6 +59,12 @@ class Nodes(Part):
         """The command that notes whether a node lacks addresses."""
         return self._scripts.call("note", [self._keys.reads, self._keys.needy], ["needy" if needy else "served", name])
 
+    def needy(self) -> list[NodeName]:
+        """See `ports.state.Store.needy`."""
+        with translated():
+            names = cast("list[bytes]", self._client.zrange(self._keys.needy, 0, -1))
+        return [NodeName(name.decode()) for name in names]
+
     def node(self, name: NodeName) -> dict[str, Any] | None:
         """See `ports.state.Store.node`."""
         with translated():

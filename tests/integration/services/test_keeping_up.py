@@ -93,3 +93,17 @@ def test_a_node_that_is_gone_lacks_nothing(system: System) -> None:
     system.kube.store.delete("node")
     system.take_in()
     assert system.services.store.progress().needy is None
+
+
+def test_resume_ends_the_wait_of_every_node_that_lacks_addresses(system: System) -> None:
+    system.ec2.set_knobs(denied_actions=["AssignPrivateIpAddresses"])
+    for number in range(3):
+        system.add_node(f"node-{number}")
+    system.settle(within_seconds=5)
+    assert not any(system.pool(f"node-{number}") for number in range(3))
+    system.ec2.set_knobs(denied_actions=[])
+    report = system.services.steering.resume()
+    assert report["closed"] == ["AssignPrivateIpAddresses"]
+    assert report["explanation"][-1] == "3 nodes that lack addresses go on at once."
+    system.pump()
+    assert all(system.pool(f"node-{number}") for number in range(3))
