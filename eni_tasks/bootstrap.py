@@ -118,7 +118,7 @@ class Services:
     @cached_property
     def intake(self) -> Intake:
         """Taking in what the watcher sees."""
-        return Intake(self.store, self.work, self.dispatch, self.policy)
+        return Intake(self.store, self.work, self.dispatch, self.policy, quiet_seconds=self._quiet_seconds)
 
     @cached_property
     def node_feed(self) -> KubeNodeFeed:
@@ -240,6 +240,11 @@ class Services:
             workers,
         )
 
+    @property
+    def _quiet_seconds(self) -> float:
+        """For how long a mutation may go on and then not be seen by reads."""
+        return busy_seconds(self.settings.ec2_timeout_seconds) + self.settings.settle_seconds
+
     def ticker(self, on_new_epoch: Callable[[], None]) -> Ticker:
         """What the watcher does once a second.
 
@@ -251,7 +256,7 @@ class Services:
             self.dispatch,
             resync_seconds=self.settings.resync_seconds,
             orphan_seconds=self.settings.orphan_interval_seconds,
-            quiet_seconds=busy_seconds(self.settings.ec2_timeout_seconds) + self.settings.settle_seconds,
+            quiet_seconds=self._quiet_seconds,
             stuck_seconds=self.settings.stuck_seconds,
             on_new_epoch=on_new_epoch,
         )

@@ -273,6 +273,13 @@ class Store(Protocol):
         """
         ...
 
+    def had_predecessors(self, quiet_seconds: float) -> None:
+        """Say that nodes were served before this epoch: reads that begin in its first `quiet_seconds` are not believed.
+
+        Calls of before may go on for so long, and nothing here tells of them.
+        """
+        ...
+
     def take_slot(self, name: str, seconds: float) -> bool:
         """True for exactly one caller per `seconds`: whoever may start what is due."""
         ...

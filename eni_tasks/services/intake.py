@@ -28,11 +28,12 @@ from eni_tasks.services.dispatch import Dispatch
 class Intake:
     """Takes what the watcher sees."""
 
-    def __init__(self, store: Store, work: Work, dispatch: Dispatch, policy: Policy) -> None:
+    def __init__(self, store: Store, work: Work, dispatch: Dispatch, policy: Policy, *, quiet_seconds: float) -> None:
         self._store = store
         self._work = work
         self._dispatch = dispatch
         self._policy = policy
+        self._quiet_seconds = quiet_seconds
 
     def changed(self, objects: Sequence[Mapping[str, Any]]) -> None:
         """Take objects as they are now (a page of a list, or one event), in any order of arrival.
@@ -46,6 +47,7 @@ class Intake:
         marks: list[tuple[NodeName, Urgency]] = []
         rewrites: list[tuple[NodeName, Urgency]] = []
         needy: list[NodeName] = []
+        predecessors = False
         for obj, before in zip(objects, self._store.before(objects), strict=True):
             if before is False:
                 continue
@@ -55,6 +57,8 @@ class Intake:
             figures = figures_at_a_glance(node, self._policy.pre_allocate_default)
             old = self._parsed(before) if before else None
             if old is None or (old.uid, old.instance_id) != (node.uid, node.instance_id):
+                # We know nothing of a node that was served: Redis was emptied, or others ran before us.
+                predecessors |= old is None and bool(node.pool)
                 self._replaced(old, node)
                 reads.append(node.name)
             elif (wanted := self._theirs(node, old)) != (had := self._theirs(old, old)):
@@ -66,6 +70,8 @@ class Intake:
                 continue
             if figures.needed > 0:
                 needy.append(node.name)
+        if predecessors:
+            self._store.had_predecessors(self._quiet_seconds)
         if newer:
             marks.sort(key=lambda mark: mark[1])
             self._dispatch.take_in(newer, reads=reads, maintain=marks, publish=rewrites, needy=needy)

@@ -126,6 +126,10 @@ class RedisStore(Nodes, InstanceFacts, Shared):
         stands: bytes = self._scripts.run("begin_epoch", keys, args)
         return stands.decode()
 
+    def had_predecessors(self, quiet_seconds: float) -> None:
+        """See `ports.state.Store.had_predecessors`."""
+        self._scripts.run("quieten", [self._keys.epoch_times], [milliseconds(quiet_seconds)])
+
     def take_slot(self, name: str, seconds: float) -> bool:
         """See `ports.state.Store.take_slot`."""
         with translated():

@@ -79,6 +79,28 @@ def test_a_call_that_was_under_way_is_waited_for(system: System) -> None:
     assert system.clean()
 
 
+def test_a_call_is_waited_for_by_watchers_that_are_all_new(system: System) -> None:
+    """Nobody lived through the loss; that other nodes were served before tells of it."""
+    system.add_node("other")
+    system.settle()
+    instance = system.add_node(ipam={"pre-allocate": 4})
+    system.settle_reads()
+    real = system.services.ec2.assign_addresses
+
+    def overtaken(*args: object) -> object:
+        system.empty_redis()
+        come_back(system, within_seconds=1)
+        return real(*args)
+
+    system.services.ec2.assign_addresses = overtaken
+    system.services.maintain.run(NODE)
+    system.services.ec2.assign_addresses = real
+    system.settle(within_seconds=300)
+    assert [len(each.addresses) for each in system.interfaces(instance)] == [4]
+    assert len(system.pool()) == 4
+    assert system.clean()
+
+
 def test_an_interface_is_marked_whose_saga_is_forgotten(system: System) -> None:
     instance = system.add_node(eni={"first-interface-index": 1})
     system.settle_reads()
