@@ -57,9 +57,7 @@ class Intake:
             figures = figures_at_a_glance(node, self._policy.pre_allocate_default)
             old = self._parsed(before) if before else None
             if old is None or (old.uid, old.instance_id) != (node.uid, node.instance_id):
-                # We know nothing of a node that was served: Redis was emptied, or others ran before us.
-                predecessors |= old is None and bool(node.pool)
-                self._replaced(old, node)
+                predecessors |= self._replaced(old, node)
                 reads.append(node.name)
             elif (wanted := self._theirs(node, old)) != (had := self._theirs(old, old)):
                 if figures.needed > 0:
@@ -107,13 +105,18 @@ class Intake:
         logger().info("node_gone", node=name)
         return [node.instance_id] if node and node.instance_id else []
 
-    def _replaced(self, old: Node | None, node: Node) -> None:
-        """Another machine under the same name starts from nothing."""
+    def _replaced(self, old: Node | None, node: Node) -> bool:
+        """Another machine under the same name starts from nothing.
+
+        Returns:
+            Whether the node was served and nothing is known of it: Redis was emptied, or others ran before us.
+        """
         if old is not None and old.instance_id != node.instance_id:
             self._work.forget(node.name)
             if old.instance_id:
                 self._store.drop_facts(old.instance_id)
         logger().info("node_new", node=node.name, instance=node.instance_id)
+        return old is None and bool(node.pool)
 
     def _parsed(self, obj: Mapping[str, Any]) -> Node | None:
         try:
