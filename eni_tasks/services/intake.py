@@ -55,7 +55,7 @@ class Intake:
             if (node := self._parsed(obj)) is None or node.ignored:
                 continue
             figures = figures_at_a_glance(node, self._policy.pre_allocate_default)
-            old = self._parsed(before) if before else None
+            old = self._parsed(before)
             if old is None or (old.uid, old.instance_id) != (node.uid, node.instance_id):
                 predecessors |= self._replaced(old, node)
                 reads.append(node.name)
@@ -99,7 +99,7 @@ class Intake:
         """Drop what else is known of a node; returns its instance, if it had one."""
         self._work.forget(name)
         self._store.forget(name)
-        node = self._parsed(stored) if stored else None
+        node = self._parsed(stored)
         if node and node.instance_id:
             self._store.drop_facts(node.instance_id)
         logger().info("node_gone", node=name)
@@ -118,7 +118,9 @@ class Intake:
         logger().info("node_new", node=node.name, instance=node.instance_id)
         return old is None and bool(node.pool)
 
-    def _parsed(self, obj: Mapping[str, Any]) -> Node | None:
+    def _parsed(self, obj: Mapping[str, Any] | None) -> Node | None:
+        if obj is None:
+            return None
         try:
             return parse_node(obj)
         except InvalidInput as error:
