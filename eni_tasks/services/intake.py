@@ -8,6 +8,7 @@ instances is only noted here: the ticker collects a second's worth into one call
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -23,6 +24,17 @@ from eni_tasks.observability.logs import logger
 from eni_tasks.ports.state import Store
 from eni_tasks.ports.work import Work
 from eni_tasks.services.dispatch import Dispatch
+
+
+@dataclass
+class News:
+    """What follows from the objects of one call: see `Runs.take_in`."""
+
+    reads: list[NodeName] = field(default_factory=list)
+    maintain: list[tuple[NodeName, Urgency]] = field(default_factory=list)
+    publish: list[tuple[NodeName, Urgency]] = field(default_factory=list)
+    needy: list[NodeName] = field(default_factory=list)
+    predecessors: bool = False
 
 
 class Intake:
@@ -43,36 +55,36 @@ class Intake:
                 one that cannot be understood is told in the log and affects nobody else.
         """
         newer: list[Mapping[str, Any]] = []
-        reads: list[NodeName] = []
-        marks: list[tuple[NodeName, Urgency]] = []
-        rewrites: list[tuple[NodeName, Urgency]] = []
-        needy: list[NodeName] = []
-        predecessors = False
+        news = News()
         for obj, before in zip(objects, self._store.before(objects), strict=True):
-            if before is False:
-                continue
-            newer.append(obj)
-            if (node := self._parsed(obj)) is None or node.ignored:
-                continue
-            figures = figures_at_a_glance(node, self._policy.pre_allocate_default)
-            old = self._parsed(before)
-            if old is None or (old.uid, old.instance_id) != (node.uid, node.instance_id):
-                predecessors |= self._replaced(old, node)
-                reads.append(node.name)
-            elif (wanted := self._theirs(node, old)) != (had := self._theirs(old, old)):
-                if figures.needed > 0:
-                    marks.append((node.name, watermark.urgency(figures)))
-                if msgspec.structs.replace(wanted, used=had.used) != had:
-                    rewrites.append((node.name, Urgency.DEFICIT))
-            else:
-                continue
-            if figures.needed > 0:
-                needy.append(node.name)
-        if predecessors:
+            if before is not False:
+                newer.append(obj)
+                self._look(self._parsed(obj), self._parsed(before), news)
+        if news.predecessors:
             self._store.had_predecessors(self._quiet_seconds)
         if newer:
-            marks.sort(key=lambda mark: mark[1])
-            self._dispatch.take_in(newer, reads=reads, maintain=marks, publish=rewrites, needy=needy)
+            maintain = sorted(news.maintain, key=lambda mark: mark[1])
+            self._dispatch.take_in(newer, reads=news.reads, maintain=maintain, publish=news.publish, needy=news.needy)
+
+    def _look(self, node: Node | None, old: Node | None, news: News) -> None:
+        """See what is new about a node, and note what follows from it."""
+        if node is None or node.ignored:
+            return
+        figures = figures_at_a_glance(node, self._policy.pre_allocate_default)
+        if old is None or (old.uid, old.instance_id) != (node.uid, node.instance_id):
+            self._replaced(old, node)
+            news.reads.append(node.name)
+            # We know nothing of a node that was served: Redis was emptied, or others ran before us.
+            news.predecessors |= old is None and bool(node.pool)
+        elif (wanted := self._theirs(node, old)) != (had := self._theirs(old, old)):
+            if figures.needed > 0:
+                news.maintain.append((node.name, watermark.urgency(figures)))
+            if msgspec.structs.replace(wanted, used=had.used) != had:
+                news.publish.append((node.name, Urgency.DEFICIT))
+        else:
+            return
+        if figures.needed > 0:
+            news.needy.append(node.name)
 
     def gone(self, name: NodeName, uid: str) -> None:
         """Take a deletion: the node's work, memory and facts go with it, unless it is another object by now."""
@@ -105,18 +117,13 @@ class Intake:
         logger().info("node_gone", node=name)
         return [node.instance_id] if node and node.instance_id else []
 
-    def _replaced(self, old: Node | None, node: Node) -> bool:
-        """Another machine under the same name starts from nothing.
-
-        Returns:
-            Whether the node was served and nothing is known of it: Redis was emptied, or others ran before us.
-        """
+    def _replaced(self, old: Node | None, node: Node) -> None:
+        """Another machine under the same name starts from nothing."""
         if old is not None and old.instance_id != node.instance_id:
             self._work.forget(node.name)
             if old.instance_id:
                 self._store.drop_facts(old.instance_id)
         logger().info("node_new", node=node.name, instance=node.instance_id)
-        return old is None and bool(node.pool)
 
     def _parsed(self, obj: Mapping[str, Any] | None) -> Node | None:
         if obj is None:
