@@ -36,7 +36,7 @@ def serve(workers: int) -> float:
         for name in ("watcher", "resync", "apiserver"):
             system.start(name)
         services = system.services()
-        until(lambda: services.work.backlog(WorkKind.MAINTAIN).pending_count == NODES)
+        until(lambda: services.lookout.look(()).work[WorkKind.MAINTAIN].pending_count == NODES)
         for number in range(workers):
             arguments = ["worker", "--queue", "ec2", "--threads", "1"]
             system.children.start(f"ec2-{number}", "eni_tasks.cli", arguments, system.environment)

@@ -259,10 +259,6 @@ class Store(Protocol):
         ...
 
     # -- coordination ------------------------------------------------------------------------
-    def epoch(self) -> str | None:
-        """The mark of this Redis' content; None when it was emptied."""
-        ...
-
     def begin_epoch(self, known: str | None = None, *, quiet_seconds: float = 0.0) -> str:
         """Set the mark if there is none; returns the one that stands.
 

@@ -50,14 +50,6 @@ class Finished(StrEnum):
     STALE = "stale"  # the claim was no longer ours
 
 
-class Backlog(Value, frozen=True):
-    """The work of one kind: all of it, and the part that should have been served by now."""
-
-    pending_count: int
-    overdue_count: int
-    oldest_overdue_seconds: float = 0.0
-
-
 class Work(Protocol):
     """Mark, claim, renew, finish, sweep: the rules of a work queue, made distributed."""
 
@@ -99,10 +91,6 @@ class Work(Protocol):
 
     def sweep(self, kind: WorkKind, limit: int) -> list[NodeName]:
         """Take at most `limit` overdue nodes that no live claim holds, most urgent first, for sending again."""
-        ...
-
-    def backlog(self, kind: WorkKind) -> Backlog:
-        """How much is queued, waiting or running, for people and for scaling."""
         ...
 
     def forget(self, name: NodeName) -> None:

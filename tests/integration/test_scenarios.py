@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import pumped
 import pytest
-import redis_servers
 from msgspec.structs import replace
 from vector_world import Vector, cases, load, required
 
@@ -19,9 +18,6 @@ from eni_tasks.sandbox.ec2 import instance_types
 from eni_tasks.sandbox.ec2.knobs import Fault
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from eni_tasks.sandbox.ec2.records import Instance
 
 _GENERIC = "the layer without interfaces: there is none here (the formulas are held by unit tests)"
@@ -58,18 +54,6 @@ DECIDED: dict[tuple[str, int], tuple[str, dict[str, Any]]] = {
 
 VECTORS = [vector for vector in load("scenarios") if vector["id"] not in LEFT_OUT]
 ONE_NODE = [vector for vector in VECTORS if "nodes" not in vector["input"]]
-
-
-@pytest.fixture(scope="module")
-def redis_url() -> Iterator[str]:
-    with redis_servers.running() as url:
-        yield url
-
-
-@pytest.fixture
-def system(redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[pumped.System]:
-    with pumped.running(redis_url, tmp_path, monkeypatch) as system:
-        yield system
 
 
 class Play:

@@ -113,12 +113,6 @@ class RedisStore(Nodes, InstanceFacts, Shared):
             found.append(Event(id=entry_id.decode(), what=fields.pop("what"), fields=fields))
         return found
 
-    def epoch(self) -> str | None:
-        """See `ports.state.Store.epoch`."""
-        with translated():
-            value = cast("bytes | None", self._client.get(self._keys.epoch))
-        return value.decode() if value else None
-
     def begin_epoch(self, known: str | None = None, *, quiet_seconds: float = 0.0) -> str:
         """See `ports.state.Store.begin_epoch`."""
         keys = [self._keys.epoch, self._keys.epoch_times]

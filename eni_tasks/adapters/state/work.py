@@ -5,10 +5,10 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING
 
-from eni_tasks.adapters.state.base import PORTION, milliseconds, redis_ms
+from eni_tasks.adapters.state.base import PORTION, milliseconds
 from eni_tasks.adapters.state.connection import Command, Scripts, translated
 from eni_tasks.model.network import NodeName
-from eni_tasks.ports.work import Backlog, Claim, Finished, WorkKind
+from eni_tasks.ports.work import Claim, Finished, WorkKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -123,19 +123,6 @@ class RedisWork:
             "sweep", [self._keys.pending(kind)], [self._keys.work(kind, ""), limit, self._overdue_ms]
         )
         return [NodeName(name.decode()) for name in answer]
-
-    def backlog(self, kind: WorkKind) -> Backlog:
-        """See `ports.work.Work.backlog`."""
-        key = self._keys.pending(kind)
-        with translated():
-            now = redis_ms(self._client)
-            pipe = self._client.pipeline(transaction=False)
-            pipe.zcard(key)
-            pipe.zcount(key, "-inf", now)
-            pipe.zrange(key, 0, 0, withscores=True)
-            pending, overdue, oldest = pipe.execute()
-        late_seconds = (now - oldest[0][1]) / 1000 if overdue and oldest else 0.0
-        return Backlog(pending_count=pending, overdue_count=overdue, oldest_overdue_seconds=late_seconds)
 
     def forget(self, name: NodeName) -> None:
         """See `ports.work.Work.forget`."""

@@ -147,7 +147,7 @@ def test_b05_the_rest_follows_without_waiting_for_the_next_period(fleet: System)
     fleet.services.dispatch.collect_orphans()
     fleet.settle(within_seconds=GRACE + 60)
     assert len(deletes(fleet)) == 30
-    assert fleet.services.work.backlog(WorkKind.REFRESH).pending_count == 0
+    assert fleet.services.lookout.look(()).work[WorkKind.REFRESH].pending_count == 0
 
 
 def test_b06_only_what_is_fully_ours(fleet: System) -> None:
@@ -179,7 +179,7 @@ def test_b06_a_cluster_without_a_name_deletes_nothing(
             system.fresh()
             assert "ENI_TASKS_CLUSTER" in collect(system, dry_run=dry_run)["refused"]
             assert system.reads() == system.mutations() == {}
-            assert system.services.work.backlog(WorkKind.REFRESH).pending_count == 0
+            assert system.services.lookout.look(()).work[WorkKind.REFRESH].pending_count == 0
         finally:
             system.redis.delete(*system.redis.scan_iter("{eni:default}*"))
 

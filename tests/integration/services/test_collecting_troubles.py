@@ -41,7 +41,7 @@ def test_a_worker_dies_between_deletes(fleet: System, part: str, method: str, *,
     assert not there(fleet) & set(orphans)
     effects = [call for call in fleet.ec2.calls("DeleteNetworkInterface") if call.effect]
     assert len(effects) == 5
-    assert fleet.services.work.backlog(WorkKind.REFRESH).pending_count == 0
+    assert fleet.services.lookout.look(()).work[WorkKind.REFRESH].pending_count == 0
 
 
 @pytest.mark.parametrize(("part", "method"), [("ec2", "unattached_interfaces"), ("orphan_memory", "note")])

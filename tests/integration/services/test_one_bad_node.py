@@ -61,6 +61,10 @@ def test_one_bad_node_of_a_hundred(system: System, kind: str, most_calls: int) -
     calls = system.mutations()
     assert "Assign" not in calls, "the good ones are left alone"
     assert (0 if not most_calls else 10) <= sum(calls.values()) <= most_calls
+    if kind == "instance gone":
+        assert system.reads().get("DescribeNetworkInterfaces", 0) <= 5, (
+            "asked ever later, then with everything else only"
+        )
     assert system.pool(BAD) == {}
     assert system.view(BAD).explanation
 

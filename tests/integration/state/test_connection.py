@@ -47,7 +47,7 @@ def test_a_restarted_server_is_found_again() -> None:
         state.work.mark(KIND, MARKS)
     with redis_servers.running(port=int(url.rsplit(":", 1)[1].split("/")[0])):
         assert state.work.mark(KIND, MARKS) == [NODE]
-        assert state.store.epoch() is None
+        assert state.client.get(state.keys.epoch) is None
     state.client.close()
 
 
@@ -84,7 +84,7 @@ def test_more_threads_than_connections_wait_their_turn(redis_url: str) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert state.work.backlog(KIND).pending_count == 40
+    assert state.lookout.look(()).work[KIND].pending_count == 40
     state.client.close()
 
 

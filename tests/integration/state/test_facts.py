@@ -237,8 +237,7 @@ SERVED = Shown(instance_id=INSTANCE, interfaces=(NEW,), version=0, served=True)
 
 
 def emptied(state: State) -> str:
-    known = state.store.epoch()
-    assert known is not None
+    known = state.store.begin_epoch()
     state.client.delete(state.keys.epoch, state.keys.epoch_times)
     return known
 

@@ -9,7 +9,7 @@ from state_under_test import KIND, NODE, State
 
 from eni_tasks.model.network import NodeName
 from eni_tasks.model.plan import Urgency
-from eni_tasks.ports.work import Backlog, Claim, WorkKind
+from eni_tasks.ports.work import Claim, WorkKind
 
 STORIES = {
     # -- mark --
@@ -128,10 +128,10 @@ def test_pending_follows_the_lease_and_the_sweep_looks_at_both(state: State) -> 
     state.later(25)
     state.work.renew([claim])
     state.later(25)
-    assert state.work.backlog(KIND).overdue_count == 0
+    assert state.lookout.look(()).work[KIND].overdue_count == 0
     state.client.zadd(state.keys.pending(KIND), {NODE: 1})
     assert state.work.sweep(KIND, 9) == []
-    assert state.work.backlog(KIND).overdue_count == 0
+    assert state.lookout.look(()).work[KIND].overdue_count == 0
 
 
 def test_kinds_do_not_meet(state: State) -> None:
@@ -195,11 +195,12 @@ def test_of_many_that_claim_at_once_one_gets_it(state: State) -> None:
 
 
 def test_the_backlog_counts_what_is_late(state: State) -> None:
-    assert state.work.backlog(KIND) == Backlog(pending_count=0, overdue_count=0)
+    idle = state.lookout.look(()).work[KIND]
+    assert (idle.pending_count, idle.overdue_count, idle.oldest_overdue_seconds) == (0, 0, 0)
     state.work.mark(KIND, [(NodeName("a"), Urgency.DEFICIT), (NodeName("b"), Urgency.DEFICIT)])
     state.claim("a")
     state.later(25)
-    backlog = state.work.backlog(KIND)
+    backlog = state.lookout.look(()).work[KIND]
     assert (backlog.pending_count, backlog.overdue_count) == (2, 1)
     assert backlog.oldest_overdue_seconds == pytest.approx(5, abs=1)
 

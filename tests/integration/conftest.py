@@ -1,3 +1,5 @@
+"""A Redis for each worker of the tests, and the whole system on it, moved by hand."""
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
