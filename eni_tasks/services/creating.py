@@ -116,7 +116,7 @@ class Creator:
             reached = self._create(claim, gathered, saga, urgent=urgent, resumed=resumed)
         elif saga.step is SagaStep.CREATED and replaced:
             reached = self._attacher.undo(claim, saga, "the instance was replaced")
-        elif saga.step is SagaStep.ATTACHING or (saga.step is SagaStep.ATTACHED and replaced):
+        elif saga.step is SagaStep.ATTACHING:
             reached = self._attacher.look(claim, gathered, saga)
         elif saga.step is SagaStep.ATTACHED:
             self._attacher.enter(claim, gathered, saga)

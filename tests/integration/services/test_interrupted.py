@@ -75,7 +75,8 @@ def test_a_new_interface_is_finished_by_the_next(
     assert len(system.pool()) == 8
     assert system.view().ready
     assert system.interfaces(instance)[1].attachment.delete_on_termination
-    assert len([call for call in system.ec2.calls("AttachNetworkInterface") if call.effect]) == 1
+    # Where one may have been sent, it is looked first.
+    assert len(system.ec2.calls("AttachNetworkInterface")) == 1
     assert system.clean()
     system.later(60)
     system.resync()  # described again: what the ledger held is in the free counts
