@@ -1,7 +1,7 @@
-"""Settings → adapters → services: the only place that names concrete classes.
+"""The composition root: settings, then state and adapters, then services. Only this module names the adapters.
 
-boto3 and the Kubernetes client are imported where they are first needed: each costs a process that has
-no use for it a third of a second of CPU at its start, and a fleet of workers starts at once.
+boto3 and the Kubernetes client are imported where they are first needed: each costs a process that does not use
+it a third of a second of CPU at its start, and a fleet of workers starts at once.
 """
 
 from __future__ import annotations
@@ -11,90 +11,63 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from eni_tasks.adapters.state.budgets import RedisBudgets
-from eni_tasks.adapters.state.connection import Scripts, connect
-from eni_tasks.adapters.state.keys import Keys
-from eni_tasks.adapters.state.lookout import RedisLookout
-from eni_tasks.adapters.state.meters import RedisMeters
-from eni_tasks.adapters.state.orphans import RedisOrphans
-from eni_tasks.adapters.state.repair import RedisRepairs
-from eni_tasks.adapters.state.runs import RedisRuns
-from eni_tasks.adapters.state.server import RedisServer
-from eni_tasks.adapters.state.standing import RedisStandings
-from eni_tasks.adapters.state.store import RedisStore
-from eni_tasks.adapters.state.work import RedisWork
 from eni_tasks.domain.orphans import Rule
+from eni_tasks.observability.counters import Counters
 from eni_tasks.observability.logs import logger
-from eni_tasks.observability.meter import Meter
 from eni_tasks.ports.doctor import Workers
 from eni_tasks.ports.messages import Messages
-from eni_tasks.services.assigning import Assigner
-from eni_tasks.services.creating import Creator
-from eni_tasks.services.dispatch import Dispatch
+from eni_tasks.services.admin import Admin
+from eni_tasks.services.collect_orphans import OrphanCollector
 from eni_tasks.services.doctor.examination import Doctor
-from eni_tasks.services.inspect import Inspect
-from eni_tasks.services.intake import Intake
-from eni_tasks.services.keeper import Keeper
+from eni_tasks.services.flush_counters import CounterFlusher
+from eni_tasks.services.ingest import Ingest
 from eni_tasks.services.maintain import Maintain
-from eni_tasks.services.metering import Metering
-from eni_tasks.services.mutating import Mutator, busy_seconds
-from eni_tasks.services.orphans import Orphans
-from eni_tasks.services.overview import Overview
+from eni_tasks.services.mutate import Mutator, busy_seconds
 from eni_tasks.services.publish import Publish
-from eni_tasks.services.reactions import Reactions
-from eni_tasks.services.reading import Reader
 from eni_tasks.services.refresh import Refresh
-from eni_tasks.services.review import Review
-from eni_tasks.services.steering import Steering
-from eni_tasks.services.ticking import Ticker
-from eni_tasks.services.unlocking import Unlocking
+from eni_tasks.services.status import Status
+from eni_tasks.services.tick import Ticker
+from eni_tasks.services.work import Work
 from eni_tasks.settings import Settings
+from eni_tasks.state import State
+from eni_tasks.state.connection import connect
+from eni_tasks.state.keys import Keys
 
 if TYPE_CHECKING:
     from eni_tasks.adapters.ec2.adapter import BotoEc2
     from eni_tasks.adapters.kube.client import KubeClient
     from eni_tasks.adapters.kube.feed import KubeNodeFeed
 
-ORPHANS_PER_PASS = 25  # as Cilium: what a wrong rule could do in one go is bounded
+ORPHANS_PER_PASS = 25  # as Cilium: this bounds what a wrong rule could do in one pass
 CONNECTIONS = 64  # to Redis, EC2 and the API server each: more than any worker has threads
 
 
 class Services:
-    """The use cases of one process; each is built when it is first asked for.
+    """The services of one process; each is built when it is first asked for.
 
-    A process that only publishes needs no EC2, one that only maintains no way to the API server.
+    A process that only publishes needs no EC2, one that only maintains needs no API server.
 
     Args:
         settings: what the operator decided.
-        messages: how hints are sent (Celery's business).
+        messages: how messages are sent (Celery's business).
     """
 
     def __init__(self, settings: Settings, messages: Messages) -> None:
         self.settings = settings
-        self.stopping = threading.Event()  # set when the process is told to end
+        self.stopping = threading.Event()  # set when the process is asked to end
         self.policy = settings.policy()
-        self.meter = Meter()
-        client = connect(settings.redis_url.get_secret_value(), connections=CONNECTIONS)
-        scripts, keys = Scripts(client), Keys(settings.cluster)
-        self.store = RedisStore(client, scripts, keys, settle_seconds=settings.settle_seconds)
-        self.work = RedisWork(
-            client,
-            scripts,
-            keys,
+        self.counters = Counters()
+        self.state = State(
+            connect(settings.redis_url.get_secret_value(), connections=CONNECTIONS),
+            settings.cluster,
+            settle_seconds=settings.settle_seconds,
             lease_seconds=settings.lease_seconds,
             overdue_seconds=settings.overdue_seconds,
+            buckets=settings.budgets,
         )
-        self.budgets = RedisBudgets(client, scripts, keys, settings.budgets)
-        self.lookout = RedisLookout(client, keys, self.store, settings.budgets)
-        self.meters = RedisMeters(client, keys)
-        self.repairs = RedisRepairs(client, scripts, keys)
-        self.standings = RedisStandings(client, keys)
-        self.redis_server = RedisServer(client, keys)
-        self.runs = RedisRuns(scripts, self.work, self.store)
-        self.orphan_memory = RedisOrphans(client, scripts, keys)
-        self.dispatch = Dispatch(self.work, self.runs, messages, self.orphan_memory, self.meter)
-        self.keeper = Keeper(self.work, settings.lease_seconds)
+        self.work = Work(self.state, messages, self.counters)
 
+    # -- adapters --------------------------------------------------------------------------------
     @cached_property
     def ec2(self) -> BotoEc2:
         """EC2; its client is made at the first call, after any fork."""
@@ -116,158 +89,120 @@ class Services:
         return KubeClient(self.settings.kube_timeout_seconds, CONNECTIONS)
 
     @cached_property
-    def intake(self) -> Intake:
-        """Taking in what the watcher sees."""
-        return Intake(self.store, self.work, self.dispatch, self.policy, quiet_seconds=self._quiet_seconds)
-
-    @cached_property
     def node_feed(self) -> KubeNodeFeed:
         """What the watcher follows."""
         from eni_tasks.adapters.kube.feed import KubeNodeFeed  # noqa: PLC0415 - see the top
 
         return KubeNodeFeed(self.kube, self.settings.watch_timeout_seconds)
 
+    # -- the watcher -----------------------------------------------------------------------------
     @cached_property
-    def maintain(self) -> Maintain:
-        """Bringing a node's pool to size."""
-        mutator = Mutator(self.budgets, self.meter, self.stopping, timeout_seconds=self.settings.ec2_timeout_seconds)
-        reactions = Reactions(
-            self.store, settle_seconds=self.settings.settle_seconds, busy_seconds=mutator.busy_seconds
-        )
-        return Maintain(
-            self.store,
+    def ingest(self) -> Ingest:
+        """Takes in what the watcher sees."""
+        return Ingest(self.state, self.work, self.policy, quiet_seconds=self._quiet_seconds)
+
+    def ticker(self, on_new_generation: Callable[[], None]) -> Ticker:
+        """What the watcher does once a second.
+
+        Args:
+            on_new_generation: called when Redis turns out to have lost its data.
+        """
+        return Ticker(
+            self.state,
             self.work,
-            self.runs,
-            self.dispatch,
-            self.keeper,
-            Assigner(self.store, self.ec2, mutator, reactions, self.meter),
-            Creator(self.store, self.ec2, mutator, reactions, self.meter),
-            self.policy,
-            self.stopping,
-            self.meter,
+            self.settings,
+            quiet_seconds=self._quiet_seconds,
+            on_new_generation=on_new_generation,
         )
 
+    # -- the workers -----------------------------------------------------------------------------
     @cached_property
-    def publish(self) -> Publish:
-        """Writing a node's object."""
-        from eni_tasks.adapters.kube.nodes import KubeNodes  # noqa: PLC0415 - see the top
-
-        nodes = KubeNodes(self.kube)
-        return Publish(self.store, self.work, self.runs, self.dispatch, self.keeper, nodes, self.intake, self.policy)
-
-    @cached_property
-    def refresh(self) -> Refresh:
-        """Reading facts from EC2."""
-        reader = Reader(
-            self.store,
+    def mutator(self) -> Mutator:
+        """Makes mutations of EC2."""
+        return Mutator(
+            self.state,
             self.ec2,
-            instance_tags=self.settings.instance_tags,
+            self.counters,
+            self.stopping,
+            timeout_seconds=self.settings.ec2_timeout_seconds,
             settle_seconds=self.settings.settle_seconds,
         )
-        review = Review(self.store, self.dispatch, self.policy)
-        return Refresh(
-            self.store,
-            self.work,
-            self.dispatch,
-            self.keeper,
-            reader,
-            review,
-            self.budgets,
-            self.policy,
-            self.settings.settle_seconds,
-        )
 
     @cached_property
-    def overview(self) -> Overview:
-        """What people look at."""
-        return Overview(self.store, Inspect(self.store, self.policy), self.lookout, self.standings, self.repairs)
+    def maintain(self) -> Maintain:
+        """Brings a node's pool to size."""
+        return Maintain(self.work, self.mutator, self.policy)
 
     @cached_property
-    def steering(self) -> Steering:
-        """What people do to the running system."""
-        return Steering(self.store, self.budgets, self.lookout, self.dispatch)
-
-    @cached_property
-    def unlocking(self) -> Unlocking:
-        """Taking a node from a stuck worker."""
-        call_seconds = busy_seconds(self.settings.ec2_timeout_seconds)
-        return Unlocking(self.store, self.work, self.repairs, self.dispatch, call_seconds=call_seconds)
-
-    def metering(self) -> Metering:
-        """Bringing what this process counts to the shared sums, while a block runs."""
-        return Metering(self.meter, self.meters)
-
-    @cached_property
-    def orphans(self) -> Orphans:
-        """Deleting interfaces that were left behind."""
-        mutator = Mutator(self.budgets, self.meter, self.stopping, timeout_seconds=self.settings.ec2_timeout_seconds)
+    def orphans(self) -> OrphanCollector:
+        """Deletes interfaces that were left behind."""
         rule = Rule(
             cluster=self.settings.cluster,
             grace_seconds=self.settings.orphan_grace_seconds,
-            removed_wait_seconds=mutator.busy_seconds,
+            removed_wait_seconds=self.mutator.busy_seconds,
             most_count=ORPHANS_PER_PASS,
         )
-        return Orphans(
-            self.store,
-            self.orphan_memory,
+        return OrphanCollector(self.work, self.mutator, rule)
+
+    @cached_property
+    def publish(self) -> Publish:
+        """Writes a node's object."""
+        from eni_tasks.adapters.kube.nodes import KubeNodes  # noqa: PLC0415 - see the top
+
+        return Publish(self.state, self.work, KubeNodes(self.kube), self.ingest, self.policy)
+
+    @cached_property
+    def refresh(self) -> Refresh:
+        """Reads facts from EC2."""
+        return Refresh(
+            self.state,
             self.work,
-            self.dispatch,
-            self.keeper,
             self.ec2,
-            mutator,
-            self.meter,
-            rule,
+            self.policy,
+            instance_tags=self.settings.instance_tags,
+            settle_seconds=self.settings.settle_seconds,
         )
 
+    # -- people and monitoring -------------------------------------------------------------------
+    @cached_property
+    def status(self) -> Status:
+        """What people look at."""
+        return Status(self.state, self.policy)
+
+    @cached_property
+    def admin(self) -> Admin:
+        """What people do to the running system."""
+        return Admin(self.state, self.work, call_seconds=busy_seconds(self.settings.ec2_timeout_seconds))
+
+    def counter_flusher(self) -> CounterFlusher:
+        """Adds what this process counts to the shared sums, while a block runs."""
+        return CounterFlusher(self.counters, self.state.counters)
+
     def doctor(self, workers: Workers) -> Doctor:
-        """Who finds out what stands in the way.
+        """Finds what stands in the way.
 
         Args:
-            workers: how our workers are asked (Celery's business).
+            workers: how the workers are asked (Celery's business).
         """
         from eni_tasks.adapters.ec2.client import ClientOptions  # noqa: PLC0415 - see the top
         from eni_tasks.adapters.ec2.dry_run import Ec2DryRuns  # noqa: PLC0415 - see the top
         from eni_tasks.adapters.kube.access import KubeAccess  # noqa: PLC0415 - see the top
 
         options = ClientOptions(read_timeout_seconds=self.settings.ec2_timeout_seconds)
-        return Doctor(
-            self.settings,
-            self.store,
-            self.lookout,
-            self.redis_server,
-            lambda: KubeAccess(self.kube),
-            Ec2DryRuns(options),
-            workers,
-        )
+        return Doctor(self.settings, self.state, lambda: KubeAccess(self.kube), Ec2DryRuns(options), workers)
 
     @property
     def _quiet_seconds(self) -> float:
-        """For how long a mutation may go on and then not be seen by reads."""
+        """For how long a mutation may run and then not be seen by reads."""
         return busy_seconds(self.settings.ec2_timeout_seconds) + self.settings.settle_seconds
 
-    def ticker(self, on_new_epoch: Callable[[], None]) -> Ticker:
-        """What the watcher does once a second.
-
-        Args:
-            on_new_epoch: called when Redis turns out to have been emptied.
-        """
-        return Ticker(
-            self.store,
-            self.dispatch,
-            resync_seconds=self.settings.resync_seconds,
-            orphan_seconds=self.settings.orphan_interval_seconds,
-            quiet_seconds=self._quiet_seconds,
-            stuck_seconds=self.settings.stuck_seconds,
-            on_new_epoch=on_new_epoch,
-        )
-
     def _observe(self, action: str, code: str, seconds: float) -> None:
-        self.meter.observe("ec2_api_duration_seconds", {"operation": action, "response_code": code}, seconds)
+        self.counters.observe("ec2_api_duration_seconds", {"operation": action, "response_code": code}, seconds)
         logger().debug("ec2_called", action=action, code=code, seconds=round(seconds, 4))
 
 
 def broker_prefix(settings: Settings) -> str:
-    """The prefix of Celery's own keys: deployments share a Redis without meeting."""
+    """The prefix of Celery's own keys, so that several deployments can share a Redis."""
     return Keys(settings.cluster).broker
 
 

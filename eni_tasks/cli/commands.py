@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from eni_tasks.cli import flower, nodes, processes, repairs
+from eni_tasks.cli import admin, flower, plan, processes
 from eni_tasks.cli.doctor import doctor
 from eni_tasks.cli.events import events
 from eni_tasks.cli.exporter import exporter
-from eni_tasks.cli.output import JsonFlag, fail, print_json, told
+from eni_tasks.cli.output import JsonFlag, exit_on_error, fail, print_json
 from eni_tasks.cli.sandbox import sandbox
 from eni_tasks.cli.status import status
 from eni_tasks.settings import load
@@ -26,14 +26,14 @@ main = typer.Typer(
 )
 
 main.command()(status)
-main.command()(nodes.plan)
-main.command()(repairs.maintain)
-main.command()(repairs.publish)
-main.command()(repairs.resync)
-main.command()(repairs.orphans)
-main.command()(repairs.pause)
-main.command()(repairs.resume)
-main.command()(repairs.unlock)
+main.command()(plan.plan)
+main.command()(admin.maintain)
+main.command()(admin.publish)
+main.command()(admin.resync)
+main.command()(admin.orphans)
+main.command()(admin.pause)
+main.command()(admin.resume)
+main.command()(admin.unlock)
 main.command()(events)
 main.command()(doctor)
 main.command()(exporter)
@@ -44,7 +44,7 @@ main.command()(sandbox)
 @main.command()
 def watcher() -> None:
     """Run a watcher: sees changes of CiliumNodes, and ticks. Any number may run."""
-    with told():
+    with exit_on_error():
         processes.run_watcher()
 
 
@@ -56,14 +56,14 @@ def worker(
     """Run a worker for one or more queues."""
     if unknown := sorted(set(queue) - set(QUEUES)):
         fail(f"No such queue: {', '.join(unknown)}; there are {', '.join(QUEUES)}.", 2)
-    with told():
+    with exit_on_error():
         processes.run_worker(queue, threads=threads)
 
 
 @main.command()
 def settings(*, json: JsonFlag = False) -> None:
     """Print the effective settings as they would stand in the environment, secrets masked."""
-    with told():
+    with exit_on_error():
         shown = load().masked()
         if json:
             print_json(shown)

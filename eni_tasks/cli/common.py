@@ -1,4 +1,4 @@
-"""What the commands share: the use cases, the way to name a node, and telling a report."""
+"""What the commands share: the services, the argument that names a node, and printing a report."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ NodeArgument = Annotated[str, typer.Argument(metavar="NODE", help="Name of a Cil
 
 
 def services() -> Services:
-    """The use cases, for one command."""
+    """The services, for one command."""
     settings = start()
     return Services(settings, CeleryMessages(make_app(settings)))
 
 
-def tell(report: Mapping[str, Any], *, json: bool) -> None:
-    """Answer with a report: its sentences, or all of it as JSON."""
+def print_report(report: Mapping[str, Any], *, json: bool) -> None:
+    """Print a report: its sentences, or all of it as JSON."""
     if json:
         print_json(report)
     else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from eni_tasks.bootstrap import Services
-from eni_tasks.cli.output import TROUBLE, JsonFlag, Table, print_json, print_page, told, working
+from eni_tasks.cli.output import TROUBLE, JsonFlag, Table, exit_on_error, print_json, print_page, working
 from eni_tasks.cli.processes import start
 from eni_tasks.services.doctor.findings import Finding, Verdict
 from eni_tasks.tasks.app import make_app
@@ -21,7 +21,7 @@ def doctor(*, json: JsonFlag = False) -> None:
 
     Nothing is changed: EC2's mutations are asked for as dry runs. Exit code 1 if something does not work.
     """
-    with told():
+    with exit_on_error():
         settings = start()
         app = make_app(settings)
         examination = Services(settings, CeleryMessages(app)).doctor(CeleryWorkers(app))

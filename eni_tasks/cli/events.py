@@ -11,8 +11,8 @@ import msgspec
 import typer
 
 from eni_tasks.cli.common import services
-from eni_tasks.cli.output import JsonFlag, print_json, print_table, told
-from eni_tasks.ports.state import Event
+from eni_tasks.cli.output import JsonFlag, exit_on_error, print_json, print_table
+from eni_tasks.state.events import Event
 from eni_tasks.tasks.base import node_name
 
 COLUMNS = ("when", "what", "node", "details")
@@ -28,11 +28,11 @@ def events(
     json: JsonFlag = False,
 ) -> None:
     """Show the last mutations of EC2, and what people did. With --follow, --json writes one line per event."""
-    with told():
+    with exit_on_error():
         name = node_name(node) if node else ""
         parts = services()
-        since = f"{round(parts.store.now() * 1000)}-0"
-        known = parts.repairs.latest(name, limit)
+        since = f"{round(parts.state.now() * 1000)}-0"
+        known = parts.state.events.latest(name, limit)
         if not follow:
             print_json([shown(event) for event in known]) if json else print_table(COLUMNS, [row(e) for e in known])
             return
@@ -40,7 +40,7 @@ def events(
             _write(known, json=json)
             last = known[-1].id if known else since
             while True:
-                found = parts.store.events(after=last, limit=PORTION)
+                found = parts.state.events.after(last, PORTION)
                 _write([event for event in found if name in ("", event.fields.get("node"))], json=json)
                 last = found[-1].id if found else last
                 if len(found) < PORTION:

@@ -8,9 +8,8 @@ from typing import Annotated
 import typer
 
 from eni_tasks.cli.common import services
-from eni_tasks.cli.output import told
+from eni_tasks.cli.output import exit_on_error
 from eni_tasks.observability.logs import logger
-from eni_tasks.services.inspect import Inspect
 from eni_tasks.tasks.registry import QUEUES
 
 
@@ -19,7 +18,7 @@ def exporter(
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one, which the log tells.")] = 9464,
 ) -> None:
     """Serve metrics for Prometheus at /metrics, read from shared state alone. One is enough."""
-    with told():
+    with exit_on_error():
         run_exporter(address=address, port=port)
 
 
@@ -38,13 +37,7 @@ def run_exporter(*, address: str, port: int) -> None:
     from eni_tasks.exporter.serving import make_server  # noqa: PLC0415
 
     parts = services()
-    collector = StateCollector(
-        parts.lookout,
-        Inspect(parts.store, parts.policy),
-        parts.meters,
-        QUEUES,
-        node_series=parts.settings.node_metrics,
-    )
+    collector = StateCollector(parts.state, parts.status, QUEUES, node_series=parts.settings.node_metrics)
     with make_server(collector, address, port) as server:
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         logger().info("exporter_listens", address=address, port=server.server_port)

@@ -4,36 +4,35 @@ from __future__ import annotations
 
 from eni_tasks.cli.output import Table, ago
 from eni_tasks.model.plan import Reason
-from eni_tasks.ports.lookout import BudgetLook, Look
-from eni_tasks.ports.standing import Doing, Standing
-from eni_tasks.ports.work import READS
-from eni_tasks.services.overview import Fleet, FleetNode
+from eni_tasks.services.status import FleetStatus, NodeStatus
+from eni_tasks.state.limiter import READS
+from eni_tasks.state.summary import BucketSummary, StateSummary, WorkState, WorkStatus
 
 NODES = ("node", "available", "used", "needed", "work", "why")
 WORK = ("work", "pending", "queued", "running", "waiting", "overdue", "oldest overdue")
-BUDGETS = ("action", "tokens", "of", "per second", "throttled", "breaker")
-SUBNETS = ("subnet", "zone", "available", "free as read", "reserved", "benched")
+BUCKETS = ("action", "tokens", "of", "per second", "throttled", "breaker")
+SUBNETS = ("subnet", "zone", "available", "free as read", "reserved", "cooldown")
 NAMES_SHOWN = 5
 
 
-def fleet_page(fleet: Fleet, *, everything: bool) -> list[str | Table]:
+def fleet_page(fleet: FleetStatus, *, everything: bool) -> list[str | Table]:
     """The fleet in sentences and tables, the most pressing first."""
-    now = fleet.look.now
+    now = fleet.summary.now
     shown = [each for each in fleet.nodes if everything or _of_interest(each)]
-    page: list[str | Table] = [_head(fleet), *_warnings(fleet.look), _age(fleet)]
-    if fleet.making:
-        some = ", ".join(fleet.making[:NAMES_SHOWN]) + (", …" if len(fleet.making) > NAMES_SHOWN else "")
-        page.append(f"Interfaces in the making: {len(fleet.making)}, of {some}.")
+    page: list[str | Table] = [_head(fleet), *_warnings(fleet.summary), _age(fleet)]
+    if fleet.creating:
+        some = ", ".join(fleet.creating[:NAMES_SHOWN]) + (", …" if len(fleet.creating) > NAMES_SHOWN else "")
+        page.append(f"Interfaces being created: {len(fleet.creating)}, of {some}.")
     if fleet.reasons:
         most_first = sorted(fleet.reasons.items(), key=lambda reason: reason[1], reverse=True)
         page.append(Table(("why not at size", "nodes"), most_first))
     if shown:
         page.append(Table(NODES, [_node_row(each, now) for each in shown], "Nodes"))
-    page += [_work(fleet.look), _budgets(fleet.look), _subnets(fleet.look)]
+    page += [_work(fleet.summary), _buckets(fleet.summary), _subnets(fleet.summary)]
     return page
 
 
-def _head(fleet: Fleet) -> str:
+def _head(fleet: FleetStatus) -> str:
     if not fleet.total_count:
         return "No nodes are known: is a watcher running, and does it have the same ENI_TASKS_CLUSTER?"
     return (
@@ -42,86 +41,86 @@ def _head(fleet: Fleet) -> str:
     )
 
 
-def _warnings(look: Look) -> list[str]:
+def _warnings(summary: StateSummary) -> list[str]:
     lines = []
-    if look.pause is not None:
+    if summary.pause is not None:
         lines.append(
-            f"PAUSED for {ago(look.now - look.pause.since)} by {look.pause.who}: {look.pause.why}. "
-            "`eni-tasks resume` lets mutations go on."
+            f"PAUSED for {ago(summary.now - summary.pause.since)} by {summary.pause.who}: {summary.pause.why}. "
+            "`eni-tasks resume` lets mutations continue."
         )
-    if look.orphans_count:
-        lines.append(f"{look.orphans_count} interfaces were left behind; `eni-tasks orphans --dry-run` tells which.")
-    if look.epoch is None:
+    if summary.orphans_count:
+        lines.append(f"{summary.orphans_count} interfaces were left behind; `eni-tasks orphans --dry-run` lists them.")
+    if summary.generation is None:
         lines.append("Redis is empty, and no watcher has noticed yet: is one running?")
-    for action, breaker in look.breakers.items():
+    for action, breaker in summary.breakers.items():
         why = breaker.why.rstrip(".")
-        when = f"in {ago(breaker.until - look.now)}" if breaker.until > look.now else "by the next caller"
+        when = f"in {ago(breaker.until - summary.now)}" if breaker.until > summary.now else "by the next caller"
         if action == READS:
-            lines.append(f"All mutations are stopped until EC2 was read again: {why}.")
+            lines.append(f"All mutations are stopped until a read of EC2 succeeds: {why}.")
         else:
             lines.append(
-                f"{action} is stopped for everybody: {why}. It is probed {when}; `eni-tasks resume` tries it now."
+                f"{action} is stopped for all workers: {why}. It is probed {when}; `eni-tasks resume` tries it now."
             )
     return lines
 
 
-def _age(fleet: Fleet) -> str:
-    look = fleet.look
-    if look.infrastructure_at is None:
+def _age(fleet: FleetStatus) -> str:
+    summary = fleet.summary
+    if summary.infrastructure_at is None:
         return "EC2 was not read yet: no subnets are known."
-    said = f"Facts: subnets read {ago(look.now - look.infrastructure_at)} ago"
+    said = f"Facts: subnets read {ago(summary.now - summary.infrastructure_at)} ago"
     if fleet.oldest_read_at is not None:
-        said += f", every instance within {ago(look.now - fleet.oldest_read_at)}"
+        said += f", every instance within {ago(summary.now - fleet.oldest_read_at)}"
     return said + (f"; {fleet.unread_count} instances not yet." if fleet.unread_count else ".")
 
 
-def _of_interest(each: FleetNode) -> bool:
-    waits = each.standing is not None and each.standing.doing is Doing.WAITING
+def _of_interest(each: NodeStatus) -> bool:
+    waits = each.work is not None and each.work.state is WorkState.WAITING
     return not each.ready or waits or each.reason == Reason.AT_CAPACITY.value
 
 
-def _node_row(each: FleetNode, now: float) -> tuple[object, ...]:
-    work = in_words(each.standing, now) if each.standing else "idle"
+def _node_row(each: NodeStatus, now: float) -> tuple[object, ...]:
+    work = in_words(each.work, now) if each.work else "idle"
     more = each.trouble or each.last_action
     why = f"{each.reason}: {more}" if more else each.reason
     return each.node, each.available, each.used, each.needed, work, why
 
 
-def in_words(standing: Standing, now: float) -> str:
+def in_words(work: WorkStatus, now: float) -> str:
     """What becomes of a node's work, and for how long."""
-    if standing.doing is Doing.WAITING:
-        return f"waits {ago(standing.until - now)}"
-    return standing.doing.value
+    if work.state is WorkState.WAITING:
+        return f"waits {ago(work.until - now)}"
+    return work.state.value
 
 
-def _work(look: Look) -> Table:
+def _work(summary: StateSummary) -> Table:
     rows = []
-    for kind, work in look.work.items():
+    for kind, work in summary.work.items():
         queued = work.pending_count - work.claimed_count - work.waiting_count
         oldest = ago(work.oldest_overdue_seconds) if work.overdue_count else ""
         counts = (work.pending_count, queued, work.claimed_count, work.waiting_count, work.overdue_count)
         rows.append((kind.value, *counts, oldest))
-    messages = ", ".join(f"{queue} {count}" for queue, count in look.queues.items())
+    messages = ", ".join(f"{queue} {count}" for queue, count in summary.queues.items())
     return Table(WORK, rows, f"Work (messages that wait: {messages})")
 
 
-def _budgets(look: Look) -> Table:
+def _buckets(summary: StateSummary) -> Table:
     rows = [
-        (action, *_bucket(budget, look.now), look.breakers[action].why if action in look.breakers else "")
-        for action, budget in look.budgets.items()
+        (action, *_bucket(bucket, summary.now), summary.breakers[action].why if action in summary.breakers else "")
+        for action, bucket in summary.buckets.items()
     ]
-    return Table(BUDGETS, rows, "EC2 budgets")
+    return Table(BUCKETS, rows, "EC2 rate limits")
 
 
-def _bucket(budget: BudgetLook, now: float) -> tuple[str, str, str, str]:
-    throttled = f"{ago(now - budget.throttled_at)} ago" if budget.throttled_at is not None else ""
-    if not budget.size:
+def _bucket(bucket: BucketSummary, now: float) -> tuple[str, str, str, str]:
+    throttled = f"{ago(now - bucket.throttled_at)} ago" if bucket.throttled_at is not None else ""
+    if not bucket.size:
         return "no limit", "", "", throttled
-    rate = f"{budget.refill_per_second * budget.share:g}"
-    return f"{budget.tokens:.0f}", f"{budget.size:g}", rate, throttled
+    rate = f"{bucket.refill_per_second * bucket.share:g}"
+    return f"{bucket.tokens:.0f}", f"{bucket.size:g}", rate, throttled
 
 
-def _subnets(look: Look) -> Table:
+def _subnets(summary: StateSummary) -> Table:
     rows = [
         (
             subnet.id,
@@ -129,8 +128,8 @@ def _subnets(look: Look) -> Table:
             subnet.available,
             subnet.free,
             subnet.reserved,
-            ago(subnet.benched_until - look.now) if subnet.benched_until else "",
+            ago(subnet.cooling_down_until - summary.now) if subnet.cooling_down_until else "",
         )
-        for subnet in sorted(look.subnets, key=lambda subnet: subnet.available)
+        for subnet in sorted(summary.subnets, key=lambda subnet: subnet.available)
     ]
     return Table(SUBNETS, rows, "Subnets")

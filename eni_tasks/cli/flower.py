@@ -14,7 +14,7 @@ from typing import Annotated
 
 import typer
 
-from eni_tasks.cli.output import fail, told
+from eni_tasks.cli.output import exit_on_error, fail
 from eni_tasks.cli.processes import start
 from eni_tasks.observability.logs import logger
 from eni_tasks.tasks.app import make_app
@@ -43,7 +43,7 @@ def flower(  # noqa: PLR0913 - the options of the command
     """Run Flower, the window on workers and tasks. Needs --auth, or --no-auth to go without."""
     if problem := _problem(auth, url_prefix, no_auth=no_auth):
         fail(problem, 2)
-    with told():
+    with exit_on_error():
         run_flower(
             address=address,
             port=port,

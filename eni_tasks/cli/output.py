@@ -131,7 +131,7 @@ def fail(message: str, code: int = TROUBLE) -> NoReturn:
 
 
 @contextmanager
-def told() -> Iterator[None]:
+def exit_on_error() -> Iterator[None]:
     """Turn our errors into a message and an exit code instead of a trace."""
     try:
         yield

@@ -42,11 +42,11 @@ def run_watcher() -> None:
     settings = start()
     services = Services(settings, CeleryMessages(make_app(settings)))
     watching = NodeWatching(
-        services.node_feed, services.intake, settings.relist_seconds, settings.watch_timeout_seconds
+        services.node_feed, services.ingest, settings.relist_seconds, settings.watch_timeout_seconds
     )
     probes = Probes(settings.probe_dir)
     _set_on_signals(services.stopping)
-    with services.metering():
+    with services.counter_flusher():
         run(watching, services.ticker(watching.relist).tick, services.stopping, probes)
 
 
@@ -76,5 +76,5 @@ def run_worker(queues: Sequence[str] = QUEUES, *, threads: int = THREADS) -> Non
     argv += ["--queues", ",".join(queues)]
     argv += ["--task-events", "--without-gossip", "--without-mingle", "--loglevel", app.eni_settings.log_level]
     argv += ["--hostname", f"{'-'.join(queues)}-{os.getpid()}@{socket.gethostname()}"]
-    with app.services.metering():
+    with app.services.counter_flusher():
         app.worker_main(argv)

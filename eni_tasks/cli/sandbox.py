@@ -12,12 +12,12 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from eni_tasks.cli.nodes import COLUMNS, row
-from eni_tasks.cli.output import JsonFlag, fail, print_json, table, told
+from eni_tasks.cli.output import JsonFlag, exit_on_error, fail, print_json, table
+from eni_tasks.cli.plan import COLUMNS, row
 from eni_tasks.errors import StateUnavailable
 from eni_tasks.sandbox.fleet import Agents
 from eni_tasks.sandbox.running import Sandbox
-from eni_tasks.services.inspect import Inspect, NodeView
+from eni_tasks.services.status import NodeStatus, Status
 
 LOOK_SECONDS = 0.5
 OWNERSHIP_TAG = "io.cilium/cilium-managed"
@@ -41,7 +41,7 @@ def sandbox(  # noqa: PLR0913 - the options of the command
     console = Console(stderr=True)
     # Ended by an init system or by Ctrl-C: the same way out, which leaves nothing behind.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    with told():
+    with exit_on_error():
         latency = ("--latency-ms", str(latency_ms))
         system = Sandbox(lambda line: console.print(f"[dim]{line}…"), ec2_arguments=latency, aws_budgets=aws_budgets)
         try:
@@ -49,24 +49,24 @@ def sandbox(  # noqa: PLR0913 - the options of the command
                 console.print(f"[dim]launching {nodes} nodes…")
                 system.fleet.add(nodes)
                 parts = system.services()
-                inspect = Inspect(parts.store, parts.policy)
+                status = parts.status
                 if until_ready:
-                    _until_ready(system, inspect, nodes, deadline, console, json=json)
+                    _until_ready(system, status, nodes, deadline, console, json=json)
                 else:
-                    _watch(system, inspect, seed, console)
+                    _watch(system, status, seed, console)
         except KeyboardInterrupt:
             console.print("[dim]ended; nothing is left behind")
 
 
 def _until_ready(  # noqa: PLR0913 - what the command was given
-    system: Sandbox, inspect: Inspect, nodes: int, deadline: float, console: Console, *, json: bool
+    system: Sandbox, status: Status, nodes: int, deadline: float, console: Console, *, json: bool
 ) -> None:
     started = time.monotonic()
 
-    def over(views: list[NodeView]) -> bool:
+    def over(views: list[NodeStatus]) -> bool:
         return (len(views) == nodes and all(view.ready for view in views)) or time.monotonic() - started > deadline
 
-    views = _look(system, inspect, console, over)
+    views = _look(system, status, console, over)
     missing = [view for view in views if not view.ready]
     wrong = [
         *system.ec2.violations(),
@@ -97,18 +97,18 @@ def _until_ready(  # noqa: PLR0913 - what the command was given
         raise typer.Exit(1)
 
 
-def _watch(system: Sandbox, inspect: Inspect, seed: int, console: Console) -> None:
+def _watch(system: Sandbox, status: Status, seed: int, console: Console) -> None:
     agents = Agents(system.fleet, changes_per_second=1.0, seed=seed)
     agents.start()
     try:
-        _look(system, inspect, console, lambda _: False)
+        _look(system, status, console, lambda _: False)
     finally:
         agents.stop()
 
 
 def _look(
-    system: Sandbox, inspect: Inspect, console: Console, over: Callable[[list[NodeView]], bool]
-) -> list[NodeView]:
+    system: Sandbox, status: Status, console: Console, over: Callable[[list[NodeStatus]], bool]
+) -> list[NodeStatus]:
     """Show the fleet until `over` says so; a table on a terminal, a line a second elsewhere."""
     with Live(console=console, auto_refresh=False, transient=not console.is_terminal) as live:
         said_at = 0.0
@@ -116,7 +116,7 @@ def _look(
             if dead := system.children.dead():
                 fail(f"{', '.join(dead)} ended; see the logs in {system.folder}")
             try:
-                views = list(inspect.fleet())
+                views = list(status.nodes())
             except StateUnavailable as error:
                 console.print(f"[red]{error}")
                 views = []
@@ -131,7 +131,7 @@ def _look(
             time.sleep(LOOK_SECONDS)
 
 
-def _screen(system: Sandbox, views: list[NodeView]) -> Group:
+def _screen(system: Sandbox, views: list[NodeStatus]) -> Group:
     """The head line and as many nodes as fit a screen, those that aren't ready first."""
     ready = sum(view.ready for view in views)
     calls = sum(sum(codes.values()) for codes in system.ec2.counts().values())

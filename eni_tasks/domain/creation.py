@@ -16,16 +16,17 @@ from eni_tasks.model.plan import CreateInterface, Reason
 
 if TYPE_CHECKING:
     from eni_tasks.model.network import Interface, Limits
-    from eni_tasks.model.node import Node, Policy, Snapshot
+    from eni_tasks.model.node import Node, Policy
+    from eni_tasks.model.state import NodeState
 
 
 def create(
-    snapshot: Snapshot, policy: Policy, limits: Limits, want_secondaries: int
+    state: NodeState, policy: Policy, limits: Limits, want_secondaries: int
 ) -> tuple[CreateInterface, str] | Blocked:
     """Decide the interface to create.
 
     Args:
-        snapshot: the node, its interfaces, the subnets.
+        state: the node, its interfaces, the subnets.
         policy: for tags and subnet filters.
         limits: what the instance type can carry.
         want_secondaries: addresses to ask for besides the primary.
@@ -33,12 +34,12 @@ def create(
     Returns:
         The action and the sentence that explains it, or why there is none.
     """
-    node = snapshot.node
-    interfaces = snapshot.interfaces or ()
-    groups = security_groups(snapshot)
+    node = state.node
+    interfaces = state.interfaces or ()
+    groups = security_groups(state)
     if isinstance(groups, Blocked):
         return groups
-    choice = subnets.choose(snapshot, policy, limits)
+    choice = subnets.choose(state, policy, limits)
     if isinstance(choice, Blocked):
         return choice
     # The subnet gives one address to the interface itself.
@@ -70,26 +71,26 @@ def next_device_index(interfaces: tuple[Interface, ...], node: Node) -> int:
     return index
 
 
-def security_groups(snapshot: Snapshot) -> tuple[str, ...] | Blocked:
+def security_groups(state: NodeState) -> tuple[str, ...] | Blocked:
     """Find the security groups of a new interface.
 
     Args:
-        snapshot: the node, its interfaces, the groups of its VPC.
+        state: the node, its interfaces, the groups of its VPC.
 
     Returns:
         Those that the object names, in its order; else all of the VPC that carry its tags, sorted;
         else those of the instance's first interface, sorted. Blocked if that leaves none, since EC2
         would silently take the VPC's default group.
     """
-    node = snapshot.node
+    node = state.node
     if node.security_groups:
         return node.security_groups
     if node.security_group_tags:
-        groups = snapshot.infrastructure.security_groups.values()
+        groups = state.infrastructure.security_groups.values()
         tagged = (g.id for g in groups if g.vpc_id == node.vpc_id and matches(node.security_group_tags, g.tags))
         if found := tuple(sorted(tagged)):
             return found
-    first = first_interface(snapshot.interfaces or ())
+    first = first_interface(state.interfaces or ())
     if first is not None and first.security_groups:
         return tuple(sorted(first.security_groups))
     return Blocked(

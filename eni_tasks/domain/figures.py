@@ -15,25 +15,26 @@ from eni_tasks.model.plan import Figures
 
 if TYPE_CHECKING:
     from eni_tasks.model.network import Limits
-    from eni_tasks.model.node import Policy, Snapshot
+    from eni_tasks.model.node import Policy
+    from eni_tasks.model.state import NodeState
 
 
-def figures(snapshot: Snapshot, policy: Policy) -> Figures:
+def figures(state: NodeState, policy: Policy) -> Figures:
     """Compute a node's figures, as far as its facts are known.
 
     Args:
-        snapshot: the node and its interfaces.
+        state: the node and its interfaces.
         policy: for the default of pre-allocate.
 
     Returns:
         All figures; needed, excess and what depends on limits are 0 while interfaces or limits are
         unknown, or when the instance shows no interface at all.
     """
-    node, interfaces, limits = snapshot.node, snapshot.interfaces or (), snapshot.limits
+    node, interfaces, limits = state.node, state.interfaces or (), state.limits
     available, used = len(pool(interfaces, node)), watermark.used_count(node)
     if not interfaces or limits is None:
         return Figures(available=available, used=used, interfaces=len(occupying(interfaces)))
-    learned = snapshot.memory.learned_max_interfaces
+    learned = state.memory.learned_max_interfaces
     pre_allocate = capacity.effective_pre_allocate(node, policy)
     return Figures(
         available=available,
@@ -43,7 +44,7 @@ def figures(snapshot: Snapshot, policy: Policy) -> Figures:
             used=used,
             pre_allocate=pre_allocate,
             min_allocate=node.min_allocate,
-            cap=cap(snapshot, limits),
+            cap=cap(state, limits),
         ),
         excess=watermark.excess(
             available=available,
@@ -59,16 +60,16 @@ def figures(snapshot: Snapshot, policy: Policy) -> Figures:
     )
 
 
-def cap(snapshot: Snapshot, limits: Limits) -> int:
+def cap(state: NodeState, limits: Limits) -> int:
     """Give the most addresses the node may hold: its max-allocate as given, else what it can carry.
 
     Args:
-        snapshot: the node and its interfaces.
+        state: the node and its interfaces.
         limits: what the instance type can carry.
 
     Returns:
         The cap, 0 for none.
     """
-    learned = snapshot.memory.learned_max_interfaces
-    node = snapshot.node
-    return node.max_allocate or capacity.instance_capacity(limits, node, snapshot.interfaces or (), learned)
+    learned = state.memory.learned_max_interfaces
+    node = state.node
+    return node.max_allocate or capacity.instance_capacity(limits, node, state.interfaces or (), learned)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 UNNAMED = frozenset({"", "default"})
 
 # What `creation` writes into a new interface's description, as Cilium's operator does.
-_MADE_FOR = re.compile(r"Cilium-CNI \((i-[0-9a-z]+)\)")
+_CREATED_FOR = re.compile(r"Cilium-CNI \((i-[0-9a-z]+)\)")
 
 
 class Rule(Value, frozen=True):
@@ -62,12 +62,12 @@ def refusal(rule: Rule) -> str:
     return "" if rule.vpc_ids else "no VPC of a node is known yet; they are read with the next resync"
 
 
-def made_for(interface: Interface) -> InstanceId:
+def created_for(interface: Interface) -> InstanceId:
     """Tell for which instance an interface was made; "" where its description doesn't say.
 
     It only decides how long an interface of ours waits: ownership is a matter of the tags alone.
     """
-    found = _MADE_FOR.fullmatch(interface.description)
+    found = _CREATED_FOR.fullmatch(interface.description)
     return InstanceId(found[1] if found else "")
 
 
@@ -86,7 +86,7 @@ def ours(interfaces: Iterable[Interface], rule: Rule) -> list[Interface]:
     ]
 
 
-def in_the_making(interfaces: Iterable[Interface], journals: Mapping[NodeName, bytes]) -> dict[InterfaceId, NodeName]:
+def being_created(interfaces: Iterable[Interface], journals: Mapping[NodeName, bytes]) -> dict[InterfaceId, NodeName]:
     """Find the interfaces that a journal speaks of.
 
     A journal that says "created" names its interface. One that only says what is wanted names the
@@ -102,7 +102,7 @@ def in_the_making(interfaces: Iterable[Interface], journals: Mapping[NodeName, b
     """
     found: dict[InterfaceId, NodeName] = {}
     for interface in interfaces:
-        words = [word.encode() for word in (interface.id, made_for(interface)) if word]
+        words = [word.encode() for word in (interface.id, created_for(interface)) if word]
         for node, entry in journals.items():
             if any(word in entry for word in words):
                 found[interface.id] = node
@@ -128,7 +128,7 @@ def judge(
     """
     waiting: dict[InterfaceId, float] = {}
     for interface in unclaimed:
-        wait = rule.removed_wait_seconds if made_for(interface) in removed else rule.grace_seconds
+        wait = rule.removed_wait_seconds if created_for(interface) in removed else rule.grace_seconds
         waiting[interface.id] = max(0.0, wait - seen_seconds.get(interface.id, 0.0))
     ripe = [interface for interface in unclaimed if not waiting[interface.id]]
     ripe.sort(key=lambda interface: (-seen_seconds[interface.id], interface.id))

@@ -1,7 +1,7 @@
 """Which attached interface gets how many more addresses.
 
 The first eligible interface in order of device index, then id, that has room itself and whose
-subnet has room too. An interface with room in a full or benched subnet is no candidate: asking
+subnet has room too. An interface with room in a full or cooling_down subnet is no candidate: asking
 there again would be refused again. New interfaces are `creation`'s business.
 """
 
@@ -15,7 +15,8 @@ from eni_tasks.model.plan import Assign
 
 if TYPE_CHECKING:
     from eni_tasks.model.network import Interface, Limits
-    from eni_tasks.model.node import Policy, Snapshot
+    from eni_tasks.model.node import Policy
+    from eni_tasks.model.state import NodeState
 
 
 class Candidate(NamedTuple):
@@ -30,11 +31,11 @@ class Candidate(NamedTuple):
         return f"{self.interface.id} (device {self.interface.device_index}, {self.interface.subnet_id})"
 
 
-def candidates(snapshot: Snapshot, policy: Policy, limits: Limits) -> tuple[Candidate, ...]:
+def candidates(state: NodeState, policy: Policy, limits: Limits) -> tuple[Candidate, ...]:
     """List the eligible interfaces that have room themselves, in the order in which they are filled.
 
     Args:
-        snapshot: the node and its interfaces.
+        state: the node and its interfaces.
         policy: for the filters that keep subnets from all nodes.
         limits: what the instance type can carry.
 
@@ -42,8 +43,8 @@ def candidates(snapshot: Snapshot, policy: Policy, limits: Limits) -> tuple[Cand
         Candidates; their subnet may have no room.
     """
     found = (
-        Candidate(interface, capacity.room(interface, limits), subnets.room(interface.subnet_id, snapshot, policy))
-        for interface in eligible(snapshot.interfaces or (), snapshot.node)
+        Candidate(interface, capacity.room(interface, limits), subnets.room(interface.subnet_id, state, policy))
+        for interface in eligible(state.interfaces or (), state.node)
     )
     return tuple(candidate for candidate in found if candidate.interface_room > 0)
 

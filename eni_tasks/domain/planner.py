@@ -14,58 +14,59 @@ from eni_tasks.domain.blocked import Blocked
 from eni_tasks.domain.eligibility import eligible
 from eni_tasks.domain.figures import cap, figures
 from eni_tasks.domain.tags import matches
-from eni_tasks.model.plan import Figures, MarkInterface, Plan, Reason
+from eni_tasks.model.plan import Figures, Plan, Reason, SetDeleteOnTermination
 
 if TYPE_CHECKING:
     from eni_tasks.model.network import Limits
-    from eni_tasks.model.node import Node, Policy, Snapshot
+    from eni_tasks.model.node import Node, Policy
     from eni_tasks.model.plan import Action
+    from eni_tasks.model.state import NodeState
 
 # Gates that somebody outside has to open; the others open by themselves or are meant to be shut.
 _TROUBLE = frozenset({Reason.NO_INSTANCE_ID, Reason.NO_INTERFACES, Reason.LIMITS_UNKNOWN})
 
 
-def plan(snapshot: Snapshot, policy: Policy, now: float) -> Plan:
+def plan(state: NodeState, policy: Policy, now: float) -> Plan:
     """Decide the next step for a node.
 
     Args:
-        snapshot: everything the decision may look at; its memory is the same node's and instance's.
+        state: everything the decision may look at; its memory is the same node's and instance's.
         policy: what the operator decided for all nodes.
-        now: the present, in the clock of `snapshot.memory`.
+        now: the present, in the clock of `state.memory`.
 
     Returns:
         The next action or none, the reason, the sentences that lead there, and the figures.
     """
-    known = figures(snapshot, policy)
-    gate = _gate(snapshot)
+    known = figures(state, policy)
+    gate = _gate(state)
     if isinstance(gate, Blocked):
         return _answer(known, None, gate.reason, (gate.sentence,), blocked=gate.reason in _TROUBLE)
     if known.needed == 0:
-        return _unmarked(snapshot, policy, known) or _at_rest(snapshot.node, policy, known)
-    return _serve(snapshot, policy, gate, known, now)
+        return _outliving(state, policy, known) or _complete(state.node, policy, known)
+    return _serve(state, policy, gate, known, now)
 
 
-def _gate(snapshot: Snapshot) -> Blocked | Limits:
+def _gate(state: NodeState) -> Blocked | Limits:
     """Stop at what forbids acting and at facts that are missing; answers the limits when all are there."""
-    if left_alone := _left_alone(snapshot.node):
+    if left_alone := _left_alone(state.node):
         return left_alone
-    node = snapshot.node
+    node = state.node
     instance = f"instance {node.instance_id} of {node.name}"
-    if snapshot.interfaces is None:
+    if state.interfaces is None:
         return Blocked(Reason.NOT_READ, f"The interfaces of {instance} have not been read well: they are read first.")
-    if not snapshot.interfaces:
+    if not state.interfaces:
         return Blocked(
             Reason.NO_INTERFACES,
             f"EC2 shows no interface of {instance}: it is treated as not found. Check that the instance exists, and "
             "that region and account are right.",
         )
-    if snapshot.limits is None:
+    if state.limits is None:
         return Blocked(
             Reason.LIMITS_UNKNOWN,
             f"The limits of {instance}, type {node.instance_type or '(unset)'}, are unknown: nothing is done until EC2 "
             "describes the type.",
         )
-    return snapshot.limits
+    return state.limits
 
 
 def _left_alone(node: Node) -> Blocked | None:
@@ -81,28 +82,28 @@ def _left_alone(node: Node) -> Blocked | None:
     return None
 
 
-def _serve(snapshot: Snapshot, policy: Policy, limits: Limits, known: Figures, now: float) -> Plan:
-    node = snapshot.node
+def _serve(state: NodeState, policy: Policy, limits: Limits, known: Figures, now: float) -> Plan:
+    node = state.node
     at_least = f" and {node.min_allocate} in all" if node.min_allocate > 0 else ""
     need = (
         f"{_holds(node, known)}, wants {capacity.effective_pre_allocate(node, policy)} free{at_least}: "
         f"{known.needed} more are needed."
     )
-    if snapshot.memory.not_running_until > now:
+    if state.memory.not_running_until > now:
         stopped = f"Instance {node.instance_id} was not running when last tried: it is tried again in a while."
         return _answer(known, None, Reason.NOT_RUNNING, (need, stopped), blocked=True)
     want = watermark.wanted(
         needed_count=known.needed,
         available=known.available,
         max_above_watermark=node.max_above_watermark,
-        cap=cap(snapshot, limits),
+        cap=cap(state, limits),
     )
-    candidates = placement.candidates(snapshot, policy, limits)
+    candidates = placement.candidates(state, policy, limits)
     assign, sentences = placement.place(candidates, want)
     if assign is not None:
         return _answer(known, assign, Reason.DEFICIT, (need, *sentences))
-    created = _no_slot(snapshot, limits, any_room=bool(candidates)) or creation.create(
-        snapshot, policy, limits, _secondaries(snapshot, limits, known, want)
+    created = _no_slot(state, limits, any_room=bool(candidates)) or creation.create(
+        state, policy, limits, _secondaries(state, limits, known, want)
     )
     if isinstance(created, Blocked):
         return _answer(known, None, created.reason, (need, *sentences, created.sentence), blocked=True)
@@ -110,15 +111,15 @@ def _serve(snapshot: Snapshot, policy: Policy, limits: Limits, known: Figures, n
     return _answer(known, action, Reason.DEFICIT, (need, *sentences, sentence))
 
 
-def _secondaries(snapshot: Snapshot, limits: Limits, known: Figures, want: int) -> int:
+def _secondaries(state: NodeState, limits: Limits, known: Figures, want: int) -> int:
     # Where pods may get primaries, the new interface's own counts against the cap as well.
-    primaries = 1 if snapshot.node.use_primary_address else 0
-    return watermark.capped(want + primaries, available=known.available, cap=cap(snapshot, limits)) - primaries
+    primaries = 1 if state.node.use_primary_address else 0
+    return watermark.capped(want + primaries, available=known.available, cap=cap(state, limits)) - primaries
 
 
-def _no_slot(snapshot: Snapshot, limits: Limits, *, any_room: bool) -> Blocked | None:
-    node = snapshot.node
-    learned = snapshot.memory.learned_max_interfaces
+def _no_slot(state: NodeState, limits: Limits, *, any_room: bool) -> Blocked | None:
+    node = state.node
+    learned = state.memory.learned_max_interfaces
     most = capacity.max_interfaces(limits, learned)
     if node.first_interface_index >= most:
         return Blocked(
@@ -131,7 +132,7 @@ def _no_slot(snapshot: Snapshot, limits: Limits, *, any_room: bool) -> Blocked |
             Reason.AT_CAPACITY,
             f"The interfaces of {node.name} carry no address besides their own: use a larger instance type.",
         )
-    if capacity.free_slots(limits, snapshot.interfaces or (), learned) > 0:
+    if capacity.free_slots(limits, state.interfaces or (), learned) > 0:
         return None
     all_attached = f"All {most} interfaces that {node.name} can carry are attached"
     if any_room:
@@ -143,19 +144,21 @@ def _no_slot(snapshot: Snapshot, limits: Limits, *, any_room: bool) -> Blocked |
     )
 
 
-def _unmarked(snapshot: Snapshot, policy: Policy, known: Figures) -> Plan | None:
-    """Find an interface of ours whose making was interrupted, and forgotten, before its last step."""
-    if not (snapshot.node.delete_on_termination and policy.interface_tags):
+def _outliving(state: NodeState, policy: Policy, known: Figures) -> Plan | None:
+    """Find an interface of ours whose creation was interrupted before its last step, and whose journal was lost."""
+    if not (state.node.delete_on_termination and policy.interface_tags):
         return None
-    for interface in eligible(snapshot.interfaces or (), snapshot.node):
+    for interface in eligible(state.interfaces or (), state.node):
         if not interface.delete_on_termination and matches(policy.interface_tags, interface.tags):
-            action = MarkInterface(interface_id=interface.id, attachment_id=interface.attachment_id)
-            sentence = f"{interface.id} is ours and would outlive {snapshot.node.instance_id}: it is marked."
-            return _answer(known, action, Reason.UNMARKED, (f"{_holds(snapshot.node, known)}.", sentence))
+            action = SetDeleteOnTermination(interface_id=interface.id, attachment_id=interface.attachment_id)
+            sentence = (
+                f"{interface.id} is ours and would outlive {state.node.instance_id}: set its delete-on-termination."
+            )
+            return _answer(known, action, Reason.OUTLIVES_INSTANCE, (f"{_holds(state.node, known)}.", sentence))
     return None
 
 
-def _at_rest(node: Node, policy: Policy, known: Figures) -> Plan:
+def _complete(node: Node, policy: Policy, known: Figures) -> Plan:
     uncapped = watermark.needed(
         available=known.available,
         used=known.used,

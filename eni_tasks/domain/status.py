@@ -18,7 +18,8 @@ from eni_tasks.domain.json_patch import Operation, PatchWriter, Path, value_at
 
 if TYPE_CHECKING:
     from eni_tasks.model.network import Infrastructure, Interface
-    from eni_tasks.model.node import Node, Policy, Snapshot
+    from eni_tasks.model.node import Node, Policy
+    from eni_tasks.model.state import NodeState
 
 _ENIS = ("status", "eni", "enis")
 _USED = ("status", "ipam", "used")
@@ -39,44 +40,44 @@ class Desired(NamedTuple):
     trouble: str | None
 
 
-def writes(obj: Mapping[str, Any], snapshot: Snapshot, policy: Policy) -> tuple[list[Operation], list[Operation]]:
-    """Give the operations that bring an object to what its snapshot says.
+def writes(obj: Mapping[str, Any], state: NodeState, policy: Policy) -> tuple[list[Operation], list[Operation]]:
+    """Give the operations that bring an object to what its state says.
 
     The second list should be asked for again with the object that the status write answered: it may
     hold on to the version that it was computed from.
 
     Args:
-        obj: the object as it was read, at or after the snapshot's.
-        snapshot: the node and its facts.
+        obj: the object as it was read, at or after the state's.
+        state: the node and its facts.
         policy: what the operator decided for all nodes.
 
     Returns:
         JSON Patch operations for the status subresource and for the object; empty where nothing
         differs.
     """
-    return patches(obj, desired(obj, snapshot, policy))
+    return patches(obj, desired(obj, state, policy))
 
 
-def desired(obj: Mapping[str, Any], snapshot: Snapshot, policy: Policy) -> Desired:
+def desired(obj: Mapping[str, Any], state: NodeState, policy: Policy) -> Desired:
     """Work out what an object should show.
 
     Args:
         obj: the object as it is; what is held back stays as it shows it.
-        snapshot: the node and its facts.
+        state: the node and its facts.
         policy: what the operator decided for all nodes.
 
     Returns:
         Everything that is known; without an instance id, or for a node that is left alone, nothing.
     """
-    node, interfaces, limits = snapshot.node, snapshot.interfaces, snapshot.limits
+    node, interfaces, limits = state.node, state.interfaces, state.limits
     if node.ignored or node.deleting or not node.instance_id:
         return Desired(None, None, None, None)
     if not interfaces or limits is None:
-        return Desired(None, None, None, snapshot.memory.trouble)
+        return Desired(None, None, None, state.memory.trouble)
     enis: dict[str, dict[str, Any]] = {}
     for interface in interfaces:
         if interface.attachment_status == "attached":
-            entry = eni_entry(interface, node, snapshot.infrastructure) or _acceptable(obj, interface)
+            entry = eni_entry(interface, node, state.infrastructure) or _acceptable(obj, interface)
             if entry is not None:
                 enis[interface.id] = entry
     addresses = {
@@ -85,7 +86,7 @@ def desired(obj: Mapping[str, Any], snapshot: Snapshot, policy: Policy) -> Desir
         if interface_id in enis and address in enis[interface_id].get("addresses", ())
     }
     default = capacity.pre_allocate_default(limits, node.first_interface_index, policy.pre_allocate_default)
-    return Desired(enis, addresses, default, snapshot.memory.trouble)
+    return Desired(enis, addresses, default, state.memory.trouble)
 
 
 def eni_entry(interface: Interface, node: Node, infrastructure: Infrastructure) -> dict[str, Any] | None:

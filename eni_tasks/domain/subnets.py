@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from eni_tasks.model.network import Limits, RouteTable, Subnet, SubnetId
-    from eni_tasks.model.node import Node, Policy, Snapshot
+    from eni_tasks.model.node import Node, Policy
+    from eni_tasks.model.state import NodeState
 
 # A new interface takes one address for itself; with a single free one no pod would gain anything.
 _LEAST_ROOM_FOR_INTERFACE = 2
@@ -33,36 +34,36 @@ class Choice(NamedTuple):
     rule: str
 
 
-def room(subnet_id: SubnetId, snapshot: Snapshot, policy: Policy) -> int:
+def room(subnet_id: SubnetId, state: NodeState, policy: Policy) -> int:
     """Count the addresses that a subnet can give to this node now.
 
     Args:
         subnet_id: the subnet.
-        snapshot: for the subnet's free count, the ledger and the benched subnets.
+        state: for the subnet's free count, the ledger and the cooling_down subnets.
         policy: for the filters that keep subnets from all nodes.
 
     Returns:
         Free minus reserved; 0 if the subnet is unknown, filtered out, or said "full" a moment ago.
     """
-    subnet = snapshot.infrastructure.subnets.get(subnet_id)
-    if subnet is None or subnet_id in snapshot.benched or not _permitted(subnet, policy):
+    subnet = state.infrastructure.subnets.get(subnet_id)
+    if subnet is None or subnet_id in state.cooling_down or not _permitted(subnet, policy):
         return 0
-    return max(0, subnet.free - snapshot.reserved.get(subnet_id, 0))
+    return max(0, subnet.free - state.reserved.get(subnet_id, 0))
 
 
-def choose(snapshot: Snapshot, policy: Policy, limits: Limits) -> Choice | Blocked:
+def choose(state: NodeState, policy: Policy, limits: Limits) -> Choice | Blocked:
     """Choose the subnet for a new interface.
 
     Args:
-        snapshot: the node, the subnets, the ledger.
+        state: the node, the subnets, the ledger.
         policy: for the filters that keep subnets from all nodes.
         limits: for the room the node's own subnet must have to be preferred.
 
     Returns:
         The choice, or why there is none.
     """
-    node = snapshot.node
-    subnets = snapshot.infrastructure.subnets.values()
+    node = state.node
+    subnets = state.infrastructure.subnets.values()
     local = [s for s in subnets if s.vpc_id == node.vpc_id and s.availability_zone == node.availability_zone]
     local = [subnet for subnet in local if _permitted(subnet, policy)]
     if node.subnet_ids or node.subnet_tags:
@@ -71,9 +72,9 @@ def choose(snapshot: Snapshot, policy: Policy, limits: Limits) -> Choice | Block
             return selected
         rules = [selected]
     else:
-        rules = _default_rules(local, snapshot, policy, limits)
+        rules = _default_rules(local, state, policy, limits)
     for rule, candidates in rules:
-        with_room = [(room(subnet.id, snapshot, policy), subnet) for subnet in candidates]
+        with_room = [(room(subnet.id, state, policy), subnet) for subnet in candidates]
         with_room = [(free, subnet) for free, subnet in with_room if free >= _LEAST_ROOM_FOR_INTERFACE]
         if with_room:
             free, subnet = min(with_room, key=lambda pair: (-pair[0], pair[1].id))
@@ -111,15 +112,15 @@ def _selected(local: list[Subnet], node: Node) -> tuple[str, list[Subnet]] | Blo
 
 
 def _default_rules(
-    local: list[Subnet], snapshot: Snapshot, policy: Policy, limits: Limits
+    local: list[Subnet], state: NodeState, policy: Policy, limits: Limits
 ) -> list[tuple[str, list[Subnet]]]:
-    node = snapshot.node
+    node = state.node
     own = [
         subnet
         for subnet in local
-        if subnet.id == node.node_subnet_id and room(subnet.id, snapshot, policy) >= limits.ipv4_per_interface
+        if subnet.id == node.node_subnet_id and room(subnet.id, state, policy) >= limits.ipv4_per_interface
     ]
-    tables = snapshot.infrastructure.route_tables
+    tables = state.infrastructure.route_tables
     siblings = [
         subnet
         for subnet in local

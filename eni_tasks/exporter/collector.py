@@ -14,12 +14,11 @@ from prometheus_client.registry import Collector
 from eni_tasks.errors import StateUnavailable
 from eni_tasks.exporter import gauges
 from eni_tasks.exporter.gauges import Sample
+from eni_tasks.observability.counters import SUM, Series, bound_name
 from eni_tasks.observability.logs import logger
-from eni_tasks.observability.meter import SUM, Part, bound_name
 from eni_tasks.observability.metrics import METRICS, PREFIX, Kind, Metric
-from eni_tasks.ports.lookout import Lookout
-from eni_tasks.ports.meters import Meters
-from eni_tasks.services.inspect import Inspect
+from eni_tasks.services.status import Status
+from eni_tasks.state import State
 
 KEPT_SECONDS = 3.0
 
@@ -28,19 +27,15 @@ class StateCollector(Collector):
     """Looks at everything when it is asked to, one look at a time.
 
     Args:
-        lookout: work, queues, budgets, subnets.
-        inspect: the nodes.
-        meters: what the processes counted.
+        state: work, queues, rate limits, subnets, and what the processes counted.
+        status: the nodes.
         queues: names of the Celery queues.
         node_series: whether each node has series of its own.
     """
 
-    def __init__(
-        self, lookout: Lookout, inspect: Inspect, meters: Meters, queues: Sequence[str], *, node_series: bool
-    ) -> None:
-        self._lookout = lookout
-        self._inspect = inspect
-        self._meters = meters
+    def __init__(self, state: State, status: Status, queues: Sequence[str], *, node_series: bool) -> None:
+        self._state = state
+        self._status = status
         self._queues = queues
         self._node_series = node_series
         self._lock = threading.Lock()
@@ -62,7 +57,7 @@ class StateCollector(Collector):
     def _look(self) -> list[Family]:
         started = time.monotonic()
         try:
-            samples, sums = list(self._samples()), self._meters.read()
+            samples, sums = list(self._samples()), self._state.counters.read()
         except StateUnavailable as error:
             logger().warning("state_not_seen", error=str(error))
             return families([Sample("state_up", (), 0)], {})
@@ -71,14 +66,14 @@ class StateCollector(Collector):
         return families(samples, sums)
 
     def _samples(self) -> Iterator[Sample]:
-        look, views = self._lookout.look(self._queues), list(self._inspect.fleet())
-        yield from gauges.of_state(look)
-        yield from gauges.of_fleet(views, look.now)
+        summary, nodes = self._state.summary.read(self._queues), list(self._status.nodes())
+        yield from gauges.of_state(summary)
+        yield from gauges.of_fleet(nodes, summary.now)
         if self._node_series:
-            yield from gauges.of_nodes(views)
+            yield from gauges.of_nodes(nodes)
 
 
-def families(samples: Iterable[Sample], sums: dict[Part, float]) -> list[Family]:
+def families(samples: Iterable[Sample], sums: dict[Series, float]) -> list[Family]:
     """Bring samples and sums into the form of Prometheus' client.
 
     Args:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from eni_tasks.model.network import Infrastructure, InstanceId, Interface, Limits, NodeName, SubnetId, Value, VpcId
+from eni_tasks.model.network import InstanceId, NodeName, SubnetId, Value, VpcId
 
 
 class Node(Value, frozen=True):
@@ -60,23 +60,6 @@ class Memory(Value, frozen=True):
     reasons: tuple[str, ...] = ()  # of the last run, for people
     last_action: str = ""
     trouble: str = ""  # shown in status.ipam.operator-status.error; "" when all is well
-
-
-class Snapshot(Value, frozen=True):
-    """Everything a decision may look at, gathered once per step.
-
-    `interfaces` is None when the instance has not been read well (unknown is not zero); so are
-    `limits` for an unknown type. `reserved` is what the ledger holds against each subnet's free
-    count; `benched` are subnets that said "full" a moment ago.
-    """
-
-    node: Node
-    interfaces: tuple[Interface, ...] | None
-    limits: Limits | None
-    infrastructure: Infrastructure
-    reserved: dict[str, int] = {}
-    benched: frozenset[str] = frozenset()
-    memory: Memory = Memory()
 
 
 class Policy(Value, frozen=True):

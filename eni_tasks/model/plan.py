@@ -20,7 +20,7 @@ class Reason(StrEnum):
     """Why there is (or is not) something to do; constant words for logs, metrics and tests."""
 
     AT_SIZE = "at-size"
-    UNMARKED = "interface-would-outlive-instance"
+    OUTLIVES_INSTANCE = "interface-would-outlive-instance"
     DEFICIT = "deficit"
     NO_INSTANCE_ID = "no-instance-id"
     NOT_READ = "instance-not-read"
@@ -74,14 +74,14 @@ class CreateInterface(Value, frozen=True, tag="create"):
     delete_on_termination: bool
 
 
-class MarkInterface(Value, frozen=True, tag="mark"):
+class SetDeleteOnTermination(Value, frozen=True, tag="set-delete-on-termination"):
     """Set delete-on-termination of an interface of ours, which would outlive its instance without."""
 
     interface_id: InterfaceId
     attachment_id: str
 
 
-Action = Assign | CreateInterface | MarkInterface
+Action = Assign | CreateInterface | SetDeleteOnTermination
 
 
 class Plan(Value, frozen=True):

@@ -1,7 +1,7 @@
 """Every metric of the system: name, kind, labels, meaning. No metric is named anywhere else.
 
 Gauges are computed by the exporter from shared state at each look. Counters and histograms are made by
-the processes that do the work (`meter`) and summed in Redis. Cilium's names and labels are kept where
+the processes that do the work (`counters`) and summed in Redis. Cilium's names and labels are kept where
 they mean the same; `docs/metrics.md` shows this table to people.
 """
 
@@ -77,7 +77,12 @@ FLEET = (
         "Addresses of the subnet that can still be taken: free when described, less what was taken since",
         ("subnet_id", "availability_zone"),
     ),
-    Metric("subnet_benched", Kind.GAUGE, "1 while nobody chooses the subnet, because it said that it is full", _SUBNET),
+    Metric(
+        "subnet_cooling_down",
+        Kind.GAUGE,
+        "1 while no node chooses the subnet, because it reported that it is full",
+        _SUBNET,
+    ),
     Metric("orphans", Kind.GAUGE, "Unattached interfaces of ours that no node claims, as the collector last saw them"),
 )
 
@@ -100,15 +105,15 @@ WORK = (
     Metric(
         "work_entries",
         Kind.GAUGE,
-        "Work known, by kind (maintain, publish, refresh) and state: queued, waiting (back-off, budget), claimed",
+        "Pending work, by kind (maintain, publish, fleet) and state: queued, waiting (back-off, budget), claimed",
         ("kind", "state"),
     ),
-    Metric("work_overdue", Kind.GAUGE, "Work that should have been served by now; the sweep sends it again", ("kind",)),
+    Metric("work_overdue", Kind.GAUGE, "Work that should have been served by now; it is requeued", ("kind",)),
     Metric("work_oldest_overdue_seconds", Kind.GAUGE, "How late the latest of it is; 0 if nothing is", ("kind",)),
     Metric(
-        "marks_total",
+        "enqueued_total",
         Kind.COUNTER,
-        "News that a node has something to do: sent as a message, or folded into work that is known",
+        "Work that was enqueued: sent as a message, or merged into work that is pending",
         ("kind", "outcome"),
     ),
     Metric(
@@ -143,16 +148,19 @@ EC2 = (
         _CALL_SECONDS,
     ),
     Metric(
-        "ec2_budget_tokens",
+        "ec2_rate_limit_tokens",
         Kind.GAUGE,
         "Calls that may be made at once, for all workers together; absent without a budget",
         ("operation",),
     ),
     Metric(
-        "ec2_budget_size", Kind.GAUGE, "What the bucket holds when it is full; absent without a budget", ("operation",)
+        "ec2_rate_limit_size",
+        Kind.GAUGE,
+        "What the bucket holds when it is full; absent without a budget",
+        ("operation",),
     ),
     Metric(
-        "ec2_budget_share",
+        "ec2_rate_limit_share",
         Kind.GAUGE,
         "Share of the refill rate that is in force: 1, halved each time that EC2 throttles",
         ("operation",),
@@ -163,8 +171,8 @@ EC2 = (
         "When EC2 last throttled the action, in seconds since 1970; absent if not within the hour",
         ("operation",),
     ),
-    Metric("ec2_breaker_open", Kind.GAUGE, "1 while the action is stopped for everybody", ("operation",)),
-    Metric("paused", Kind.GAUGE, "1 while somebody paused all mutations"),
+    Metric("ec2_breaker_open", Kind.GAUGE, "1 while the action is stopped for all workers", ("operation",)),
+    Metric("paused", Kind.GAUGE, "1 while a person paused all mutations"),
 )
 
 CHANGES = (

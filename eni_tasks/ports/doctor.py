@@ -9,34 +9,6 @@ from typing import Protocol
 from eni_tasks.model.network import InstanceId, InterfaceId, SubnetId, Value
 
 
-class ServerLook(Value, frozen=True):
-    """A Redis server as it describes itself; "" and None where it does not say.
-
-    `now` is its clock, `resync_slot_seconds` what is left of the slot that a watcher took when it last
-    started the periodic read (None: nobody did within a period).
-    """
-
-    now: float
-    product: str
-    version: str
-    mode: str
-    role: str
-    eviction: str
-    used_bytes: int
-    most_bytes: int
-    persistence: str
-    persistence_error: str
-    resync_slot_seconds: float | None
-
-
-class RedisServer(Protocol):
-    """The server itself, not what we keep in it; raises StateUnavailable."""
-
-    def look(self) -> ServerLook:
-        """Ask for everything."""
-        ...
-
-
 class ClusterRights(Protocol):
     """The API server's word on what it serves and what we may do; raises ClusterUnavailable, ClusterRefused."""
 

@@ -1,29 +1,25 @@
-"""Writing what is known of a node into its CiliumNode: status first, then spec, from one snapshot.
+"""Writing what is known of a node into its CiliumNode: status first, then spec, from one state.
 
-Compared with the object that the watcher stored; nothing is written if nothing differs. If the
-status write fails, spec is not written: agents drop a pool that names interfaces they don't see.
+Compared with the object that the watcher stored; nothing is written if nothing differs. If the status write fails,
+spec is not written: agents ignore a pool that names interfaces which the status lacks.
 """
 
 from __future__ import annotations
 
 import random
-from typing import Any
-
-import structlog
 
 from eni_tasks.domain.status import writes
-from eni_tasks.errors import ClusterRefused, ClusterUnavailable, ConflictError, InvalidInput, NodeGone
+from eni_tasks.errors import ClusterRefused, ClusterUnavailable, ConflictError, NodeGone
 from eni_tasks.model.network import NodeName
 from eni_tasks.model.node import Policy
+from eni_tasks.model.state import NodeState
+from eni_tasks.model.work import Claim, WorkKind
 from eni_tasks.observability.logs import logger
 from eni_tasks.ports.kube import CiliumNodes, KubeObject
-from eni_tasks.ports.runs import Runs
-from eni_tasks.ports.state import Store, World
-from eni_tasks.ports.work import Work, WorkKind
-from eni_tasks.services.dispatch import Dispatch
-from eni_tasks.services.gather import Gathered, instance_of, understood
-from eni_tasks.services.intake import Intake
-from eni_tasks.services.keeper import Keeper
+from eni_tasks.services.ingest import Ingest
+from eni_tasks.services.work import Report, Work
+from eni_tasks.state import State
+from eni_tasks.state.runs import RunEnd
 
 MAX_TRIES = 3
 CONFLICT_WAIT_SECONDS = (0.5, 3.0)
@@ -32,108 +28,82 @@ REFUSED_WAIT_SECONDS = (30.0, 60.0)
 
 
 class Publish:
-    """Writes one node's object."""
+    """Writes one node's object.
 
-    def __init__(  # noqa: PLR0913 - the joint hands in every part once
-        self,
-        store: Store,
-        work: Work,
-        runs: Runs,
-        dispatch: Dispatch,
-        keeper: Keeper,
-        nodes: CiliumNodes,
-        intake: Intake,
-        policy: Policy,
-    ) -> None:
-        self._store = store
+    Args:
+        state: the shared state.
+        work: claims and ends runs.
+        nodes: the API server.
+        ingest: takes in the answers.
+        policy: what the settings decide for all nodes.
+    """
+
+    def __init__(self, state: State, work: Work, nodes: CiliumNodes, ingest: Ingest, policy: Policy) -> None:
+        self._state = state
         self._work = work
-        self._runs = runs
-        self._dispatch = dispatch
-        self._keeper = keeper
         self._nodes = nodes
-        self._intake = intake
+        self._ingest = ingest
         self._policy = policy
 
-    def run(self, name: NodeName) -> dict[str, Any]:
-        """Write what differs.
+    def run(self, name: NodeName) -> Report:
+        """Write what differs; see `Work.run_for_node`."""
+        return self._work.run_for_node(WorkKind.PUBLISH, name, self._write_and_report)
 
-        Args:
-            name: the node.
+    def _write_and_report(self, claim: Claim, state: NodeState, report: Report) -> RunEnd:
+        wrote: list[str] = []
+        report["wrote"] = wrote
+        try:
+            self._write(state, wrote)
+        except NodeGone:
+            self._state.nodes.remove(claim.node)
+            raise
+        except ConflictError as error:
+            return _not_written(report, error, _between(CONFLICT_WAIT_SECONDS))
+        except ClusterUnavailable as error:
+            return _not_written(report, error, max(error.retry_after_seconds or 0.0, _between(OUTAGE_WAIT_SECONDS)))
+        except ClusterRefused as error:
+            return _not_written(report, error, _between(REFUSED_WAIT_SECONDS))
+        return RunEnd()
 
-        Returns:
-            A short report for people: which writes were made, or why none.
-
-        Raises:
-            StateUnavailable: Redis did not answer; the lease runs out and the node is swept.
-        """
-        begun = self._runs.begin(WorkKind.PUBLISH, name)
-        if begun is None:
-            return {"node": name, "skipped": "another worker holds this node; its run will see the news"}
-        claim, world = begun
-        report: dict[str, Any] = {"node": name, "wrote": []}
-        again: float | None = None
-        with structlog.contextvars.bound_contextvars(node=name, instance=instance_of(world)), self._keeper.hold(claim):
-            try:
-                self._write(name, world, report["wrote"])
-            except NodeGone as error:
-                report["skipped"] = str(error)
-                if self._store.drop_node(name):
-                    self._work.forget(name)
-            except InvalidInput as error:
-                report["failed"] = str(error)
-            except ConflictError as error:
-                again = _between(CONFLICT_WAIT_SECONDS)
-                report["failed"] = str(error)
-            except ClusterUnavailable as error:
-                again = max(error.retry_after_seconds or 0.0, _between(OUTAGE_WAIT_SECONDS))
-                report["failed"] = str(error)
-            except ClusterRefused as error:
-                again = _between(REFUSED_WAIT_SECONDS)
-                report["failed"] = str(error)
-            if "failed" in report:
-                logger().warning(
-                    "object_not_written", error=report["failed"], again_after_seconds=again and round(again, 1)
-                )
-            self._dispatch.end(claim, again_after_seconds=again)
-        return report
-
-    def _write(self, name: NodeName, world: World, wrote: list[str]) -> None:
+    def _write(self, state: NodeState, wrote: list[str]) -> None:
+        """Write status and spec; on a conflict read the object again, MAX_TRIES times."""
+        name = state.node.name
         for tries_left in reversed(range(MAX_TRIES)):
-            gathered = understood(name, world)
-            if gathered.snapshot.interfaces is None:
-                return  # unknown is not zero: the read that is due marks the node again
+            if state.interfaces is None:
+                return  # unknown is not zero: the read that is due enqueues the node again
             try:
-                self._write_once(name, gathered, wrote)
+                self._write_once(state, wrote)
             except ConflictError:
-                self._taken_in(self._nodes.get(name))
+                self._ingest.changed([self._nodes.get(name)])
                 if not tries_left:
                     raise
-                world = self._store.gather(name)
+                state = self._state.nodes.read(name)
             else:
                 return
 
-    def _write_once(self, name: NodeName, gathered: Gathered, wrote: list[str]) -> None:
-        status, spec = writes(gathered.obj, gathered.snapshot, self._policy)
+    def _write_once(self, state: NodeState, wrote: list[str]) -> None:
+        name = state.node.name
+        status, spec = writes(state.obj, state, self._policy)
         obj: KubeObject | None = None
         try:
             if status:
                 obj = self._nodes.patch_status(name, status)
                 wrote.append("status")
-                _, spec = writes(obj, gathered.snapshot, self._policy)
+                _, spec = writes(obj, state, self._policy)
             if spec:
                 obj = self._nodes.patch_spec(name, spec)
                 wrote.append("spec")
         finally:
             if obj is not None:
-                self._taken_in(obj)
+                # The answer is taken in like anything that the watcher sees, and earlier. Then neither the next
+                # run nor the watch finds a difference in it, and what others changed meanwhile is not missed.
+                self._ingest.changed([obj])
 
-    def _taken_in(self, obj: KubeObject) -> None:
-        """Take the answer in like anything that the watcher sees, and earlier.
 
-        Neither the next run nor the watcher's echo of it finds a difference then; and what others
-        changed since we read it is news, which the watcher would pass over as older than this.
-        """
-        self._intake.changed([obj])
+def _not_written(report: Report, error: Exception, again_after_seconds: float) -> RunEnd:
+    report["failed"] = str(error)
+    logger().warning("object_not_written", error=str(error), again_after_seconds=round(again_after_seconds, 1))
+    return RunEnd(again_after_seconds=again_after_seconds)
 
 
 def _between(bounds: tuple[float, float]) -> float:

@@ -1,169 +1,297 @@
-"""Facts from EC2: everything periodically, doubtful instances as they come, 200 in a call.
+"""Facts from EC2: everything periodically, requested instances as they come, 200 in a call.
 
-Interfaces are read by the instances of known nodes, never by listing the account: what isn't ours
-is never read, a subnet filter can't hide a node's first interface, and the cost follows the fleet.
-Each portion is entered, compared and acted upon before the next is read, most needy nodes first.
+Interfaces are read by the instances of known nodes, never by listing the account: interfaces of others are never
+read, a subnet filter can't hide a node's first interface, and the cost follows the fleet. Each portion is merged,
+compared and acted upon before the next is read, nodes in deficit first.
+
+An interface or address that one read lacks may only be late (EC2's reads lag). The instance's facts are then
+unconfirmed (no mutation, no write) until a second, later read agrees.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
+import msgspec
+
+from eni_tasks.domain import status
 from eni_tasks.domain.cilium_node import parse_node
-from eni_tasks.domain.glance import figures_at_a_glance
+from eni_tasks.domain.estimate import figures_from_object, lacks_known, shows_missing_addresses
+from eni_tasks.domain.planner import plan
 from eni_tasks.domain.watermark import in_order
-from eni_tasks.errors import Ec2Error, InvalidInput, NodeGone
-from eni_tasks.model.network import NodeName
+from eni_tasks.errors import Ec2Error, Ec2Reaction, InvalidInput, NodeGone
+from eni_tasks.model.network import InstanceId, Interface, Limits, NodeName, VpcId
 from eni_tasks.model.node import Node, Policy
+from eni_tasks.model.plan import Plan, Urgency
+from eni_tasks.model.state import Facts, NodeState, ReadResult
+from eni_tasks.model.work import Claim, Pass, WorkKind
 from eni_tasks.observability.logs import logger
-from eni_tasks.ports.state import Store
-from eni_tasks.ports.work import READS, Budgets, Work, WorkKind
-from eni_tasks.services.dispatch import INSTANCES, INVENTORY, Dispatch
-from eni_tasks.services.keeper import Keeper
-from eni_tasks.services.reading import PORTION, Reader
-from eni_tasks.services.review import Review
+from eni_tasks.ports.ec2 import Ec2
+from eni_tasks.services.work import Report, Work
+from eni_tasks.state import State
+from eni_tasks.state.limiter import READS
 
-DOUBT_MARGIN_SECONDS = 0.5  # a read that confirms must begin later than the settle time after the first
-FAILURES_THAT_STOP = 2  # in a row: one may happen
-UNREAD_SECONDS = 60.0  # then nothing is changed until a good one, or for so long
-LONGEST_RETRY_SECONDS = 60.0  # of a read that is not entered; by then everything is read again anyhow
+PORTION_COUNT = 200  # instances per call: EC2 takes at most 200 values in a filter
+NEGATIVE_LIMITS_SECONDS = 600.0  # an unknown instance type is asked for again after this
+CONFIRM_MARGIN_SECONDS = 0.5  # a read that confirms must begin later than the settle time after the first
+FAILURES_THAT_STOP = 2  # in a row: a single one may happen
+READS_BREAKER_SECONDS = 60.0  # then nothing is changed until a good read, or for this long
+LONGEST_RETRY_SECONDS = 60.0  # of a read that was not accepted; by then everything is read again
 RETRY_SECONDS = 10.0  # after a failed read: trouble of the whole account isn't asked about more often
-MAX_PORTIONS = 50  # of one flight for noted instances: a claim isn't for ever
+MAX_PORTIONS = 50  # of one pass over requested instances: it has to end within its claim
+
+
+class Unread(NamedTuple):
+    """Nodes that need another read: those with unconfirmed facts, and those whose read was not accepted."""
+
+    unconfirmed: list[NodeName]
+    refused: list[tuple[NodeName, InstanceId]]
 
 
 class Refresh:
-    """The two flights; of each only one is in the air at a time."""
+    """The two passes that read, and the read of one node.
 
-    def __init__(  # noqa: PLR0913 - the joint hands in every part once
+    Args:
+        state: the shared state.
+        work: claims passes, and enqueues what follows.
+        ec2: the calls.
+        policy: what the settings decide for all nodes.
+        instance_tags: only instances with all these tags are served.
+        settle_seconds: EC2's reads may lag this long behind its answers to mutations.
+    """
+
+    def __init__(  # noqa: PLR0913 - what reads need
         self,
-        store: Store,
+        state: State,
         work: Work,
-        dispatch: Dispatch,
-        keeper: Keeper,
-        reader: Reader,
-        review: Review,
-        budgets: Budgets,
+        ec2: Ec2,
         policy: Policy,
+        *,
+        instance_tags: dict[str, str],
         settle_seconds: float,
     ) -> None:
-        self._store = store
+        self._state = state
         self._work = work
-        self._dispatch = dispatch
-        self._keeper = keeper
-        self._reader = reader
-        self._review = review
-        self._budgets = budgets
+        self._ec2 = ec2
         self._policy = policy
+        self._instance_tags = instance_tags
         self._settle_seconds = settle_seconds
 
-    def inventory(self) -> dict[str, Any]:
+    # -- passes ----------------------------------------------------------------------------------
+    def read_inventory(self) -> Report:
         """Read everything that belongs to the known nodes; returns a short report."""
-        return self._flight(INVENTORY)
+        return self._work.run_pass(Pass.INVENTORY, self._pass)
 
-    def instances(self) -> dict[str, Any]:
-        """Read the instances that were noted as new or doubtful; returns a short report."""
-        return self._flight(INSTANCES)
+    def read_requested(self) -> Report:
+        """Read the instances for which a read was requested; returns a short report."""
+        return self._work.run_pass(Pass.INSTANCES, self._pass)
 
-    def node(self, name: NodeName) -> dict[str, Any]:
+    def _pass(self, claim: Claim, report: Report) -> float | None:
+        try:
+            count = self._read_all() if claim.name == Pass.INVENTORY else self._read_due()
+        except Ec2Error as error:
+            if not error.throttled and self._state.reads.note_result(failed=True) >= FAILURES_THAT_STOP:
+                why = f"reads of EC2 fail ({error.action}: {error.code}: {error.message})"
+                self._state.limiter.open_breaker(READS, why, READS_BREAKER_SECONDS)
+            logger().warning("read_failed", name=claim.name, action=error.action, code=error.code, error=error.message)
+            report |= {"failed": str(error), "again_after_seconds": RETRY_SECONDS}
+            return RETRY_SECONDS
+        if count:
+            self._state.reads.note_result(failed=False)
+            self._state.limiter.close_breaker(READS)
+        report["instances"] = count
+        return None
+
+    def _read_all(self) -> int:
+        started_at = self._state.now()
+        nodes = {node.name: node for node in _parsed(self._state.nodes.all_objects())}
+        self._read_infrastructure(nodes.values())
+        figures = {name: figures_from_object(node, self._policy.pre_allocate_default) for name, node in nodes.items()}
+        served = self._served([nodes[name] for name in in_order(figures, releasing=False)])
+        for start in range(0, len(served), PORTION_COUNT):
+            self._read_portion(served[start : start + PORTION_COUNT], requested=False)
+        self._state.reads.note_inventory(started_at)
+        return len(served)
+
+    def _read_due(self) -> int:
+        count = 0
+        for _ in range(MAX_PORTIONS):
+            taken = self._state.reads.take(PORTION_COUNT, lease_seconds=60)
+            if not taken:
+                break
+            nodes = self._served(list(_parsed(self._state.nodes.objects(taken))))
+            known = self._state.network.infrastructure()
+            if known is None or any(node.vpc_id and node.vpc_id not in known.vpcs for node in nodes):
+                self._read_infrastructure(_parsed(self._state.nodes.all_objects()))
+            self._read_portion(nodes, requested=True)
+            # Deleted only now: if this process dies, the lease of the read ends and it is taken again.
+            self._state.reads.complete(taken)
+            count += len(nodes)
+        return count
+
+    def read_node(self, name: NodeName) -> Report:
         """Read one node's instance now, because a person asks; returns a short report.
 
-        Needs no flight of its own: what it enters is compared with what is known, like every read.
+        Needs no pass of its own: what it shows is compared with what is known, like every read.
 
         Raises:
             NodeGone: no such node is known.
             InvalidInput: its object can't be understood, or names no instance.
             Ec2Error: EC2 refused; nothing was entered.
         """
-        stored = self._store.node(name)
+        stored = self._state.nodes.object(name)
         if stored is None:
             raise NodeGone(f"node {name}: no CiliumNode of that name is known; is the watcher running?")
         node = parse_node(stored)
-        if not self._reader.served([node]):
+        if not self._served([node]):
             why = "it is ignored, has no instance id, or its instance lacks the tags of ENI_TASKS_INSTANCE_TAGS"
             raise InvalidInput(f"node {name} is not served: {why}")
-        self._portion([node], noted=True)
-        facts = self._store.facts([node.instance_id]).get(node.instance_id)
+        self._read_portion([node], requested=True)
+        facts = self._state.facts.get([node.instance_id]).get(node.instance_id)
         report: dict[str, Any] = {"node": name, "instance": node.instance_id}
-        if facts is None or facts.doubted_at or facts.in_air:
-            what = "what was known before, or nothing, or a change under way"
-            again = f"it is read again in {self._settle_seconds:.0f} s, and left alone until then"
-            return report | {
-                "believed": False,
-                "explanation": [f"The read of {node.instance_id} contradicts {what}: {again}."],
-            }
+        if facts is None or not facts.known:
+            said = (
+                f"The read of {node.instance_id} was not accepted: it contradicts what was known, shows nothing, or a "
+                f"mutation is pending. It is read again in {self._settle_seconds:.0f} s; nothing is changed until then."
+            )
+            return report | {"believed": False, "explanation": [said]}
         interfaces, addresses = len(facts.interfaces), sum(len(i.addresses) for i in facts.interfaces)
         said = f"{node.instance_id} has {interfaces} interfaces with {addresses} secondary addresses."
-        return report | {
-            "believed": True,
-            "interfaces": interfaces,
-            "addresses": addresses,
-            "explanation": [said],
-        }
+        return report | {"believed": True, "interfaces": interfaces, "addresses": addresses, "explanation": [said]}
 
-    def _flight(self, which: NodeName) -> dict[str, Any]:
-        claim = self._work.claim(WorkKind.REFRESH, which)
-        if claim is None:
-            return {"skipped": "another worker is reading already"}
-        again: float | None = None
+    # -- reading ---------------------------------------------------------------------------------
+    def _served(self, nodes: Sequence[Node]) -> list[Node]:
+        """Leave out nodes that aren't served: ignored, without instance, or hidden by the tag filter."""
+        nodes = [node for node in nodes if node.instance_id and not node.ignored]
+        if not self._instance_tags or not nodes:
+            return nodes
+        tagged = self._ec2.tagged_instances(self._instance_tags)
+        return [node for node in nodes if node.instance_id in tagged]
+
+    def _read_infrastructure(self, nodes: Iterable[Node]) -> None:
+        """Read what nodes share; it is replaced as a whole or, when a page fails, not at all."""
+        vpc_ids: set[VpcId] = {node.vpc_id for node in nodes if node.vpc_id}
+        if vpc_ids:
+            started_at = self._state.now()
+            answer = self._ec2.infrastructure(sorted(vpc_ids))
+            self._state.network.put_infrastructure(msgspec.structs.replace(answer, described_at=started_at))
+
+    def _read_limits(self, nodes: Sequence[Node]) -> None:
+        """Ask once, by name, for all types that were not asked for yet."""
+        types = {node.instance_type for node in nodes if node.instance_type}
+        unknown = types - self._state.network.limits(types).keys()
+        if unknown:
+            found = self._described(unknown)
+            for name in sorted(unknown - found.keys()):
+                logger().warning("instance_type_unknown", instance_type=name)
+            self._state.network.put_limits(
+                {name: found.get(name) for name in unknown}, negative_ttl_seconds=NEGATIVE_LIMITS_SECONDS
+            )
+
+    def _described(self, types: set[str]) -> Mapping[str, Limits]:
         try:
-            with self._keeper.hold(claim):
-                count = self._all() if which == INVENTORY else self._noted()
-            if count:
-                self._store.note_reads(failed=False)
-                self._budgets.close_breaker(READS)
+            return self._ec2.limits(types)
         except Ec2Error as error:
-            again = RETRY_SECONDS
-            if not error.throttled and self._store.note_reads(failed=True) >= FAILURES_THAT_STOP:
-                why = f"reads of EC2 fail ({error.action}: {error.code}: {error.message})"
-                self._budgets.open_breaker(READS, why, UNREAD_SECONDS)
-            logger().warning("read_failed", flight=which, action=error.action, code=error.code, error=error.message)
-            return {"failed": str(error), "again_after_seconds": again}
-        else:
-            return {"instances": count}
-        finally:
-            self._dispatch.finish(claim, again_after_seconds=again)
+            if error.reaction is not Ec2Reaction.ACCOUNT_WIDE:
+                raise
+            # The right is missing: nodes of known types are served all the same.
+            logger().warning("limits_not_read", code=error.code, error=error.message)
+            return {}
 
-    def _all(self) -> int:
-        started_at = self._store.now()
-        nodes = {node.name: node for node in _parsed(self._store.nodes())}
-        self._reader.infrastructure({node.vpc_id for node in nodes.values() if node.vpc_id})
-        figures = {name: figures_at_a_glance(node, self._policy.pre_allocate_default) for name, node in nodes.items()}
-        served = self._reader.served([nodes[name] for name in in_order(figures, releasing=False)])
-        for start in range(0, len(served), PORTION):
-            self._portion(served[start : start + PORTION], noted=False)
-        self._store.note_inventory(started_at)
-        return len(served)
-
-    def _noted(self) -> int:
-        count = 0
-        for _ in range(MAX_PORTIONS):
-            taken = self._store.take_reads(PORTION, lease_seconds=60)
-            if not taken:
-                break
-            nodes = self._reader.served(list(_parsed(self._store.objects(taken))))
-            known = self._store.infrastructure()
-            if known is None or any(node.vpc_id and node.vpc_id not in known.vpcs for node in nodes):
-                self._reader.infrastructure({node.vpc_id for node in _parsed(self._store.nodes()) if node.vpc_id})
-            self._portion(nodes, noted=True)
-            # Struck out only now: if this process dies, the lease of the read runs out and it is taken again.
-            self._store.done_reads(taken)
-            count += len(nodes)
-        return count
-
-    def _portion(self, nodes: list[Node], *, noted: bool) -> None:
+    def _read_portion(self, nodes: list[Node], *, requested: bool) -> None:
+        """Read up to 200 nodes, and enqueue those that have something to do."""
         if not nodes:
             return
-        self._reader.limits(nodes)
-        again = self._reader.instances(nodes)
-        self._review.mark([node.name for node in nodes])
-        # Nothing happens to a node in doubt until it is read once more. What the periodic read could not
-        # enter, the next periodic read will.
-        delay_seconds = self._settle_seconds + DOUBT_MARGIN_SECONDS
-        if again.doubted:
-            self._store.want_reads(again.doubted, delay_seconds=delay_seconds)
-        if noted:
-            self._store.retry_reads(again.refused, first_seconds=delay_seconds, most_seconds=LONGEST_RETRY_SECONDS)
+        self._read_limits(nodes)
+        unread = self._read_instances(nodes)
+        self._enqueue_what_follows([node.name for node in nodes])
+        # Nothing is done to a node with unconfirmed facts until it is read once more. What the periodic read
+        # could not enter, the next periodic read will.
+        delay_seconds = self._settle_seconds + CONFIRM_MARGIN_SECONDS
+        if unread.unconfirmed:
+            self._state.reads.request(unread.unconfirmed, delay_seconds=delay_seconds)
+        if requested:
+            self._state.reads.retry(unread.refused, first_seconds=delay_seconds, longest_seconds=LONGEST_RETRY_SECONDS)
+
+    def _read_instances(self, nodes: Sequence[Node]) -> Unread:
+        """Read the interfaces of up to 200 nodes in one call, and merge them into the facts."""
+        instance_ids = [node.instance_id for node in nodes]
+        before = self._state.facts.get(instance_ids)
+        started_at = self._state.now()
+        shown = self._ec2.interfaces_of(instance_ids)
+        results = {
+            node.name: result
+            for node in nodes
+            if (interfaces := shown.get(node.instance_id)) is not None
+            and (result := self._compared(node, interfaces, before.get(node.instance_id), started_at)) is not None
+        }
+        accepted = self._state.facts.merge(list(results.values()), started_at=started_at)
+        known = {name for name, ok in zip(results, accepted, strict=True) if ok}
+        return Unread(
+            unconfirmed=[name for name in results if name in known and results[name].unconfirmed],
+            refused=[(node.name, node.instance_id) for node in nodes if node.name not in known],
+        )
+
+    def _compared(
+        self, node: Node, interfaces: tuple[Interface, ...], known: Facts | None, started_at: float
+    ) -> ReadResult | None:
+        """What is to be merged for one instance, if anything."""
+        if known is None and not interfaces:
+            # A new instance that EC2 does not list yet looks like this; so does one that is gone.
+            logger().warning("instance_shows_no_interfaces", node=node.name, instance=node.instance_id)
+            return None
+        lacks = known is not None and lacks_known(known.interfaces, interfaces)
+        if known is None or known.unconfirmed_since:
+            # There are no accepted facts to compare with: what pods may use already must be there.
+            lacks = lacks or shows_missing_addresses(node, interfaces)
+        confirmed = known is not None and 0 < known.unconfirmed_since < started_at - self._settle_seconds
+        if lacks:
+            logger().warning("read_lacks_something", node=node.name, instance=node.instance_id, believed=confirmed)
+        return ReadResult(
+            instance_id=node.instance_id,
+            interfaces=interfaces,
+            version=known.version if known is not None else 0,
+            unconfirmed=lacks and not confirmed,
+            served=bool(node.pool),
+        )
+
+    # -- what follows ----------------------------------------------------------------------------
+    def _enqueue_what_follows(self, names: Sequence[NodeName]) -> None:
+        """Enqueue the nodes that have something to do, the most urgent first.
+
+        The same planner and the same comparison that a run uses decide here, so an idle fleet causes no run.
+        """
+        maintain: list[tuple[NodeName, Urgency]] = []
+        publish: list[tuple[NodeName, Urgency]] = []
+        for name, state in self._state.nodes.read_many(names):
+            if not isinstance(state, NodeState):
+                logger().info("node_not_planned", node=name, reason=str(state))
+                continue
+            decision = plan(state, self._policy, state.now)
+            to_maintain = decision.action is not None or state.journal is not None or _new_trouble(state, decision)
+            if to_maintain:
+                maintain.append((name, decision.urgency))
+            # A run ends by comparing: what the object lacks is written together with what comes. Addresses that
+            # are gone don't wait for that, since the run may be in a long back-off.
+            if (not to_maintain or _shows_missing(state)) and self._differs(state):
+                publish.append((name, decision.urgency))
+        for kind, items in ((WorkKind.MAINTAIN, maintain), (WorkKind.PUBLISH, publish)):
+            if items:
+                self._work.enqueue(kind, sorted(items, key=lambda item: item[1]))
+
+    def _differs(self, state: NodeState) -> bool:
+        return state.interfaces is not None and any(status.writes(state.obj, state, self._policy))
+
+
+def _new_trouble(state: NodeState, decision: Plan) -> bool:
+    """Say whether a run would report a trouble that was not reported yet, or that one is over."""
+    trouble = decision.explanation[-1] if decision.blocked else ""
+    return state.interfaces is not None and trouble != state.memory.trouble
+
+
+def _shows_missing(state: NodeState) -> bool:
+    return state.interfaces is not None and shows_missing_addresses(state.node, state.interfaces)
 
 
 def _parsed(objects: Iterable[Mapping[str, Any]]) -> Iterable[Node]:

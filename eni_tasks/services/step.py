@@ -9,11 +9,10 @@ from eni_tasks.model.node import Memory
 class Step(Value, frozen=True):
     """The outcome of one action.
 
-    `did` says in words what was done; `changed` that EC2's side of the node is different now.
-    `stop` ends the run; `again_after_seconds` then says when the node is to be looked at again
-    (None: when there is news). A `failed` step counts towards the node's back-off. `trouble` is
-    shown in the object. `memory` replaces the node's memory if given; `interfaces` are all that the
-    instance has after a change, if that is known.
+    `did` says in words what was done; `changed` that EC2's side of the node is different now. `stop` ends the
+    run; `again_after_seconds` then says when the node is to be looked at again (None: when something changes).
+    A `failed` step counts towards the node's back-off. `trouble` is shown in the object. `memory` replaces the
+    node's memory if given. `interfaces` are all that the instance has after a change, if that is known.
     """
 
     did: str = ""

@@ -47,7 +47,7 @@ class EniTask(celery.Task):  # type: ignore[misc]  # celery ships no types
                 self._check_arguments(*args, **kwargs)
                 # The header is asked for here: within the call the request has none.
                 call, sent_at = super().__call__, self.request.get(SENT_AT)
-                report = measured(self.services.meter, self.name, sent_at, lambda: call(*args, **kwargs))
+                report = measured(self.services.counters, self.name, sent_at, lambda: call(*args, **kwargs))
             except self.throws as error:
                 logger().warning("task_refused", error=str(error))
                 raise

@@ -15,22 +15,22 @@ QUEUE = "resync"
 
 def resync_node(self: EniTask, node: str) -> dict[str, Any]:
     """Read one node's instance from EC2 now."""
-    return self.services.refresh.node(node_name(node))
+    return self.services.refresh.read_node(node_name(node))
 
 
 def pause(self: EniTask, who: str, why: str) -> dict[str, Any]:
     """Stop all mutations of EC2."""
-    return self.services.steering.pause(who, why)
+    return self.services.admin.pause(who, why)
 
 
 def resume(self: EniTask) -> dict[str, Any]:
     """Let mutations go on."""
-    return self.services.steering.resume()
+    return self.services.admin.resume()
 
 
 def unlock_node(self: EniTask, node: str) -> dict[str, Any]:
     """End the claims of a dead or stuck worker on a node."""
-    return self.services.unlocking.unlock(node_name(node))
+    return self.services.admin.unlock(node_name(node))
 
 
 MANUAL = {

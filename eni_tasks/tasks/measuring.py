@@ -6,17 +6,17 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from eni_tasks.observability.meter import Meter
+from eni_tasks.observability.counters import Counters
 from eni_tasks.tasks.messages import REFRESH_INVENTORY
 
 Report = dict[str, Any]
 
 
-def measured(meter: Meter, task: str, sent_at: object, run: Callable[[], Report]) -> Report:
+def measured(counters: Counters, task: str, sent_at: object, run: Callable[[], Report]) -> Report:
     """Run a task, and enter how long it waited and took.
 
     Args:
-        meter: where to.
+        counters: where to.
         task: its name.
         sent_at: what the message says of its sending (the sender's clock); anything but a number means
             that nobody knows, as of messages that people send by other means.
@@ -26,16 +26,16 @@ def measured(meter: Meter, task: str, sent_at: object, run: Callable[[], Report]
         The report.
     """
     if isinstance(sent_at, int | float):
-        meter.observe("task_wait_seconds", {"task": task}, max(0.0, time.time() - sent_at))
+        counters.observe("task_wait_seconds", {"task": task}, max(0.0, time.time() - sent_at))
     started, outcome = time.monotonic(), "error"
     try:
         report = run()
         outcome = next((word for word in ("skipped", "failed") if word in report), "ok")
     finally:
         seconds = time.monotonic() - started
-        meter.observe("task_run_seconds", {"task": task, "outcome": outcome}, seconds)
+        counters.observe("task_run_seconds", {"task": task, "outcome": outcome}, seconds)
     if task == REFRESH_INVENTORY and outcome != "skipped":
         status = "success" if outcome == "ok" else "failed"
-        meter.observe("ipam_background_sync_duration_seconds", {"status": status}, seconds)
-        meter.count("ipam_resync_total", value=float(outcome == "ok"))
+        counters.observe("ipam_background_sync_duration_seconds", {"status": status}, seconds)
+        counters.count("ipam_resync_total", value=float(outcome == "ok"))
     return report

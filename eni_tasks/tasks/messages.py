@@ -9,8 +9,7 @@ import kombu.exceptions
 
 from eni_tasks.errors import StateUnavailable
 from eni_tasks.model.network import NodeName
-from eni_tasks.ports.work import WorkKind
-from eni_tasks.services.dispatch import INVENTORY, ORPHANS
+from eni_tasks.model.work import Pass, WorkKind
 
 if TYPE_CHECKING:
     from celery import Celery
@@ -28,7 +27,7 @@ class CeleryMessages:
     def __init__(self, app: Celery) -> None:
         self._app = app
 
-    def send(self, kind: WorkKind, name: NodeName) -> None:
+    def send(self, kind: WorkKind, name: NodeName | Pass) -> None:
         """See `ports.messages.Messages.send`."""
         task, args, queue = _message(kind, name)
         try:
@@ -37,11 +36,16 @@ class CeleryMessages:
             raise StateUnavailable(f"the broker did not take {task}: {error}") from error
 
 
-def _message(kind: WorkKind, name: NodeName) -> tuple[str, list[str], str]:
-    if kind is WorkKind.MAINTAIN:
-        return MAINTAIN, [name], "ec2"
-    if kind is WorkKind.PUBLISH:
-        return PUBLISH, [name], "apiserver"
-    if name == ORPHANS:
-        return COLLECT_ORPHANS, [], "ec2"
-    return (REFRESH_INVENTORY if name == INVENTORY else REFRESH_INSTANCES), [], "resync"
+PASSES = {
+    Pass.INVENTORY: (REFRESH_INVENTORY, "resync"),
+    Pass.INSTANCES: (REFRESH_INSTANCES, "resync"),
+    Pass.ORPHANS: (COLLECT_ORPHANS, "ec2"),
+}
+
+
+def _message(kind: WorkKind, name: NodeName | Pass) -> tuple[str, list[str], str]:
+    """The task, its arguments and its queue."""
+    if isinstance(name, Pass):
+        task, queue = PASSES[name]
+        return task, [], queue
+    return (MAINTAIN, [name], "ec2") if kind is WorkKind.MAINTAIN else (PUBLISH, [name], "apiserver")

@@ -54,12 +54,12 @@ def publish_node(self: EniTask, node: str) -> dict[str, Any]:
 
 def refresh_inventory(self: EniTask) -> dict[str, Any]:
     """Read everything of the known nodes from EC2."""
-    return self.services.refresh.inventory()
+    return self.services.refresh.read_inventory()
 
 
 def refresh_instances(self: EniTask) -> dict[str, Any]:
-    """Read the instances that are new or in doubt."""
-    return self.services.refresh.instances()
+    """Read the instances for which a read was requested."""
+    return self.services.refresh.read_requested()
 
 
 def collect_orphans(self: EniTask, dry_run: bool = False) -> dict[str, Any]:  # noqa: FBT001, FBT002 - a wire format

@@ -32,12 +32,12 @@ _STUCK_SECONDS = 60.0
 
 
 class NodeSink(Protocol):
-    """What takes the nodes in (`eni_tasks.services.intake`)."""
+    """What takes the nodes in (`eni_tasks.services.ingest`)."""
 
     def changed(self, objects: Sequence[dict[str, Any]]) -> None:
         """Take objects as they are now."""
 
-    def gone(self, name: NodeName, uid: str) -> None:
+    def removed(self, name: NodeName, uid: str) -> None:
         """Take a deletion."""
 
     def listed(self, names: Collection[str], resource_version: str) -> None:
@@ -119,7 +119,7 @@ class NodeWatching:
         if changes.changed:
             self._sink.changed(changes.changed)
         for name, uid in changes.gone:
-            self._sink.gone(name, uid)
+            self._sink.removed(name, uid)
         if changes.resource_version != self._version:
             self._version = changes.resource_version
             self._failures_count = 0

@@ -10,8 +10,8 @@ from eni_tasks.errors import Ec2Error, Ec2Reaction, InvalidInput
 from eni_tasks.model.network import InterfaceId
 from eni_tasks.model.node import Node, Policy
 from eni_tasks.ports.doctor import Ec2Rights, Permission, Right, Sample
-from eni_tasks.ports.state import Store
 from eni_tasks.services.doctor.findings import Area, Finding
+from eni_tasks.state import State
 
 READS = (
     "DescribeNetworkInterfaces",
@@ -81,16 +81,16 @@ def _right(area: Area, permission: Permission) -> None:
         area.unknown(what, f"Can't be told: {permission.why}.", "Ask again when the fleet has an interface of ours.")
 
 
-def sample_of(store: Store, policy: Policy) -> Sample:
+def sample_of(state: State, policy: Policy) -> Sample:
     """Find real things that rights can be asked about: an interface of ours, else any of a node.
 
     Args:
-        store: where the facts are.
+        state: where the facts are.
         policy: says what ours are tagged with.
     """
-    served = (node.instance_id for node in _nodes(store) if node.instance_id)
+    served = (node.instance_id for node in _nodes(state) if node.instance_id)
     instances = list(islice(served, INSTANCES_LOOKED_AT))
-    facts = store.facts(instances)
+    facts = state.facts.get(instances)
     interfaces = [each for known in facts.values() for each in known.interfaces]
     if not interfaces:
         return Sample(tags=policy.interface_tags)
@@ -107,8 +107,8 @@ def sample_of(store: Store, policy: Policy) -> Sample:
     )
 
 
-def _nodes(store: Store) -> Iterator[Node]:
-    for obj in store.nodes():
+def _nodes(state: State) -> Iterator[Node]:
+    for obj in state.nodes.all_objects():
         try:
             yield parse_node(obj)
         except InvalidInput:

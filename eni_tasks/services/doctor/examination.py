@@ -6,9 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 
 from eni_tasks.errors import StateUnavailable
-from eni_tasks.ports.doctor import ClusterRights, Ec2Rights, RedisServer, Sample, ServerLook, Workers
-from eni_tasks.ports.lookout import Lookout
-from eni_tasks.ports.state import Store
+from eni_tasks.ports.doctor import ClusterRights, Ec2Rights, Sample, Workers
 from eni_tasks.services.doctor.cluster_checks import examine_cluster
 from eni_tasks.services.doctor.ec2_checks import examine_ec2, sample_of
 from eni_tasks.services.doctor.findings import Area, Finding
@@ -20,25 +18,31 @@ from eni_tasks.services.doctor.running_checks import (
     examine_workers,
 )
 from eni_tasks.settings import Settings
+from eni_tasks.state import State
+from eni_tasks.state.server import ServerDescription
 
 
 class Doctor:
-    """Asks everybody."""
+    """Examines all parts.
 
-    def __init__(  # noqa: PLR0913 - everybody who is asked
+    Args:
+        settings: where the parts are.
+        state: the shared state.
+        cluster: makes the way to the API server.
+        ec2: answers which EC2 actions are permitted.
+        workers: says which workers answer.
+    """
+
+    def __init__(
         self,
         settings: Settings,
-        store: Store,
-        lookout: Lookout,
-        server: RedisServer,
+        state: State,
         cluster: Callable[[], ClusterRights],
         ec2: Ec2Rights,
         workers: Workers,
     ) -> None:
         self._settings = settings
-        self._store = store
-        self._lookout = lookout
-        self._server = server
+        self._state = state
         self._cluster = cluster
         self._ec2 = ec2
         self._workers = workers
@@ -54,7 +58,7 @@ class Doctor:
         """
         yield "Redis", []
         asked_at = time.time()
-        found, server = examine_redis(self._server, self._settings.redis_url.get_secret_value())
+        found, server = examine_redis(self._state.server, self._settings.redis_url.get_secret_value())
         yield "Redis", found
         yield "the API server", []
         found, cluster_now = examine_cluster(self._cluster)
@@ -69,17 +73,17 @@ class Doctor:
 
     def _sample(self) -> Sample:
         try:
-            return sample_of(self._store, self._settings.policy())
+            return sample_of(self._state, self._settings.policy())
         except StateUnavailable:
             return Sample()
 
-    def _running(self, server: ServerLook, queues: Sequence[str]) -> list[Finding]:
+    def _running(self, server: ServerDescription, queues: Sequence[str]) -> list[Finding]:
         try:
-            look = self._lookout.look(queues)
+            summary = self._state.summary.read(queues)
         except StateUnavailable as error:
             area = Area("queues")
             area.trouble("work", str(error), "See the findings about Redis.")
             return area.findings
-        found = examine_workers(self._workers, queues, look)
-        found += examine_watcher(look, server, self._settings.resync_seconds)
-        return found + examine_switches(look)
+        found = examine_workers(self._workers, queues, summary)
+        found += examine_watcher(summary, server, self._settings.resync_seconds)
+        return found + examine_switches(summary)

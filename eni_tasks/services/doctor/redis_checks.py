@@ -5,15 +5,15 @@ from __future__ import annotations
 from urllib.parse import parse_qs, urlsplit
 
 from eni_tasks.errors import StateUnavailable
-from eni_tasks.ports.doctor import RedisServer, ServerLook
 from eni_tasks.services.doctor.findings import Area, Finding
+from eni_tasks.state.server import RedisServer, ServerDescription
 
 LEAST_VERSION = 7  # scripts write after asking for the time
 FULL_SHARE = 0.8
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
-def examine_redis(server: RedisServer, url: str) -> tuple[list[Finding], ServerLook | None]:
+def examine_redis(server: RedisServer, url: str) -> tuple[list[Finding], ServerDescription | None]:
     """Look at the server.
 
     Args:
@@ -26,18 +26,18 @@ def examine_redis(server: RedisServer, url: str) -> tuple[list[Finding], ServerL
     area = Area("redis")
     _encryption(area, url)
     try:
-        look = server.look()
+        described = server.describe()
     except StateUnavailable as error:
         area.trouble(
             "reachable", str(error), "Start it, or correct ENI_TASKS_REDIS_URL (`eni-tasks settings` shows it)."
         )
         return area.findings, None
     area.ok("reachable", "It answers.")
-    _version(area, look)
-    _mode(area, look)
-    _memory(area, look)
-    _persistence(area, look)
-    return area.findings, look
+    _version(area, described)
+    _mode(area, described)
+    _memory(area, described)
+    _persistence(area, described)
+    return area.findings, described
 
 
 def _encryption(area: Area, url: str) -> None:
@@ -60,49 +60,51 @@ def _encryption(area: Area, url: str) -> None:
         )
 
 
-def _version(area: Area, look: ServerLook) -> None:
-    major = look.version.partition(".")[0]
+def _version(area: Area, described: ServerDescription) -> None:
+    major = described.version.partition(".")[0]
     if not major:
         area.unknown("version", "The server does not tell it: our user may not ask for INFO.", "Allow +info to it.")
     elif major.isdecimal() and int(major) >= LEAST_VERSION:
-        area.ok("version", f"{look.product} {look.version} is recent enough.")
+        area.ok("version", f"{described.product} {described.version} is recent enough.")
     else:
-        area.trouble("version", f"{look.product} {look.version} is too old.", "Run Redis 7.0 or later, or Valkey.")
+        area.trouble(
+            "version", f"{described.product} {described.version} is too old.", "Run Redis 7.0 or later, or Valkey."
+        )
 
 
-def _mode(area: Area, look: ServerLook) -> None:
-    if look.mode == "cluster":
+def _mode(area: Area, described: ServerDescription) -> None:
+    if described.mode == "cluster":
         area.trouble("mode", "The server runs in cluster mode, which Celery's transport can't use.", "Turn it off.")
-    elif look.role not in ("", "master"):
-        area.trouble("mode", f"The server is a {look.role}: it refuses writes.", "Point the URL at the primary.")
+    elif described.role not in ("", "master"):
+        area.trouble("mode", f"The server is a {described.role}: it refuses writes.", "Point the URL at the primary.")
     else:
         area.ok("mode", "A primary, not in cluster mode.")
 
 
-def _memory(area: Area, look: ServerLook) -> None:
-    if not look.eviction:
+def _memory(area: Area, described: ServerDescription) -> None:
+    if not described.eviction:
         area.unknown("eviction", "The server does not tell its policy.", "See that maxmemory-policy is noeviction.")
-    elif look.eviction != "noeviction":
+    elif described.eviction != "noeviction":
         area.trouble(
             "eviction",
-            f"maxmemory-policy is {look.eviction}: a key evicted may be a claim or a journal.",
+            f"maxmemory-policy is {described.eviction}: a key evicted may be a claim or a journal.",
             "Set maxmemory-policy to noeviction (CONFIG SET, or the parameter group of a managed server).",
         )
     else:
         area.ok("eviction", "Nothing is evicted.")
-    if look.most_bytes and look.used_bytes > FULL_SHARE * look.most_bytes:
-        share = f"{100 * look.used_bytes / look.most_bytes:.0f} % of maxmemory is used"
+    if described.most_bytes and described.used_bytes > FULL_SHARE * described.most_bytes:
+        share = f"{100 * described.used_bytes / described.most_bytes:.0f} % of maxmemory is used"
         area.trouble("memory", f"{share}; at 100 % all writes are refused.", "Give the server more memory.")
 
 
-def _persistence(area: Area, look: ServerLook) -> None:
-    if look.persistence_error:
+def _persistence(area: Area, described: ServerDescription) -> None:
+    if described.persistence_error:
         area.trouble(
             "persistence",
-            f"The last write to disk failed ({look.persistence_error}); the server may refuse writes (MISCONF).",
+            f"The last write to disk failed ({described.persistence_error}); the server may refuse writes (MISCONF).",
             "Look at the server's log and at its disk.",
         )
-    elif look.persistence:
-        area.ok("persistence", f"Kept on disk: {look.persistence}.")
+    elif described.persistence:
+        area.ok("persistence", f"Kept on disk: {described.persistence}.")
     else:
         area.ok("persistence", "None seen, and none needed: after a restart all is read again.")

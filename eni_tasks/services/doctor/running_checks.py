@@ -6,9 +6,10 @@ import time
 from collections.abc import Sequence
 
 from eni_tasks.errors import StateUnavailable
-from eni_tasks.ports.doctor import ServerLook, Workers
-from eni_tasks.ports.lookout import Look
+from eni_tasks.ports.doctor import Workers
 from eni_tasks.services.doctor.findings import Area, Finding
+from eni_tasks.state.server import ServerDescription
+from eni_tasks.state.summary import StateSummary
 
 LATE_SECONDS = 60.0  # the sweep sends what is overdue within seconds: longer means that nobody serves it
 # AWS refuses a signature that is 5 minutes off; Kubernetes' tokens and everybody's logs suffer before.
@@ -16,13 +17,13 @@ CLOCK_NOTE_SECONDS, CLOCK_TROUBLE_SECONDS = 5.0, 120.0
 STALE_PERIODS = 3
 
 
-def examine_workers(workers: Workers, queues: Sequence[str], look: Look) -> list[Finding]:
+def examine_workers(workers: Workers, queues: Sequence[str], summary: StateSummary) -> list[Finding]:
     """See who serves which queue, and whether work moves.
 
     Args:
         workers: those who can be asked.
         queues: the queues that must be served.
-        look: the work.
+        summary: the work.
     """
     area = Area("queues")
     try:
@@ -32,7 +33,7 @@ def examine_workers(workers: Workers, queues: Sequence[str], look: Look) -> list
         return area.findings
     for queue in queues:
         serving = sorted(worker for worker, served in answers.items() if queue in served)
-        waiting = look.queues.get(queue, 0)
+        waiting = summary.queues.get(queue, 0)
         if serving:
             area.ok(queue, f"{len(serving)} workers ({', '.join(serving)}); {waiting} messages wait.")
         else:
@@ -41,7 +42,7 @@ def examine_workers(workers: Workers, queues: Sequence[str], look: Look) -> list
                 f"No worker of this queue answered; {waiting} messages wait.",
                 f"Start `eni-tasks worker --queue {queue}`, or scale its Deployment up.",
             )
-    for kind, work in look.work.items():
+    for kind, work in summary.work.items():
         if work.overdue_count and work.oldest_overdue_seconds > LATE_SECONDS:
             area.trouble(
                 f"{kind} work",
@@ -53,18 +54,18 @@ def examine_workers(workers: Workers, queues: Sequence[str], look: Look) -> list
     return area.findings
 
 
-def examine_watcher(look: Look, server: ServerLook, resync_seconds: float) -> list[Finding]:
+def examine_watcher(summary: StateSummary, server: ServerDescription, resync_seconds: float) -> list[Finding]:
     """See whether a watcher ticks, and whether what it starts gets done.
 
     Args:
-        look: the shared state.
+        summary: the shared state.
         server: what the Redis server told.
         resync_seconds: the period of the read of everything.
     """
     area = Area("watcher")
     start = "Start `eni-tasks watcher`; it must have the same ENI_TASKS_CLUSTER as the workers."
-    if look.epoch is None:
-        area.trouble("ticks", "No watcher has ticked since Redis was emptied.", start)
+    if summary.generation is None:
+        area.trouble("ticks", "No watcher has ticked since Redis lost its data.", start)
         return area.findings
     if server.resync_slot_seconds is None:
         area.trouble("ticks", f"No watcher has started the periodic read within {resync_seconds:g} s.", start)
@@ -72,25 +73,27 @@ def examine_watcher(look: Look, server: ServerLook, resync_seconds: float) -> li
         since = max(0.0, resync_seconds - server.resync_slot_seconds)
         area.ok("ticks", f"The periodic read was started {since:.0f} s ago.")
     resync = "See the log of the workers of queue resync for `read_failed`."
-    if look.infrastructure_at is None:
+    if summary.infrastructure_at is None:
         area.note("reads", "EC2 was never read completely (or no node names a VPC).", resync)
-    elif (age := look.now - look.infrastructure_at) > STALE_PERIODS * resync_seconds:
+    elif (age := summary.now - summary.infrastructure_at) > STALE_PERIODS * resync_seconds:
         area.trouble("reads", f"The last complete read of EC2 began {age:.0f} s ago.", resync)
     else:
         area.ok("reads", f"EC2 was read {age:.0f} s ago.")
     return area.findings
 
 
-def examine_switches(look: Look) -> list[Finding]:
+def examine_switches(summary: StateSummary) -> list[Finding]:
     """See whether something is stopped for everybody.
 
     Args:
-        look: the shared state.
+        summary: the shared state.
     """
     area = Area("mutations")
-    if look.pause is not None:
-        area.note("pause", f"Paused by {look.pause.who}: {look.pause.why}.", "`eni-tasks resume` when it is over.")
-    for action, breaker in look.breakers.items():
+    if summary.pause is not None:
+        area.note(
+            "pause", f"Paused by {summary.pause.who}: {summary.pause.why}.", "`eni-tasks resume` when it is over."
+        )
+    for action, breaker in summary.breakers.items():
         do = "Mend that, then `eni-tasks resume`; without it, it is probed once a minute."
         area.trouble(action, f"Stopped for everybody: {breaker.why}", do)
     if not area.findings:

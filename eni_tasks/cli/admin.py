@@ -1,0 +1,112 @@
+"""Commands that do something: have nodes worked on or read again, free one from a stuck worker, stop all mutations."""
+
+from __future__ import annotations
+
+import getpass
+import socket
+from typing import Annotated, Any
+
+import typer
+
+from eni_tasks.cli.common import NodeArgument, print_report, services
+from eni_tasks.cli.output import TROUBLE, JsonFlag, Table, ago, exit_on_error, print_json, print_page, working
+from eni_tasks.model.work import WorkKind
+from eni_tasks.tasks.base import node_name
+
+
+def maintain(node: NodeArgument, *, json: JsonFlag = False) -> None:
+    """Have a node's pool brought to size now, whatever back-off it is in."""
+    _enqueue(WorkKind.MAINTAIN, node, json=json)
+
+
+def publish(node: NodeArgument, *, json: JsonFlag = False) -> None:
+    """Have a node's CiliumNode written now, if it differs from what is known."""
+    _enqueue(WorkKind.PUBLISH, node, json=json)
+
+
+def resync(
+    instance: Annotated[
+        str, typer.Option("--instance", "-i", metavar="NODE|INSTANCE", help="Only this one; all without it.")
+    ] = "",
+    *,
+    json: JsonFlag = False,
+) -> None:
+    """Have everything, or one instance, read again from EC2 now."""
+    with exit_on_error():
+        admin = services().admin
+        print_report(admin.reread(instance) if instance else admin.reread_all(), json=json)
+
+
+def orphans(
+    *,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Look from here, tell what a pass would delete, and delete nothing.")
+    ] = False,
+    json: JsonFlag = False,
+) -> None:
+    """Have interfaces of this cluster that were left behind deleted now, by the same rules as always."""
+    with exit_on_error():
+        parts = services()
+        if not dry_run:
+            print_report(parts.admin.collect_orphans(), json=json)
+            return
+        with working("Listing our interfaces that nothing holds"):
+            report = parts.orphans.run(dry_run=True)
+        print_json(report) if json else print_page(*_orphans_page(report))
+    if "refused" in report:
+        raise typer.Exit(TROUBLE)
+
+
+def _orphans_page(report: dict[str, Any]) -> list[str | Table]:
+    if "refused" in report:
+        return [f"Nothing would be deleted: {report['refused']}."]
+    rows = [(name, "would be deleted now") for name in report["would_delete"]]
+    rows += [(name, f"waits {ago(seconds)}, then a pass deletes it") for name, seconds in report["waiting"].items()]
+    rows += [(name, f"kept: {why}") for name, why in report["kept"].items()]
+    head = f"{report['found']} interfaces of this cluster are attached to nothing."
+    return [head, Table(("interface", "what becomes of it"), rows)] if rows else [head]
+
+
+def pause(
+    why: Annotated[str, typer.Option(help="What others should know.")],
+    who: Annotated[str, typer.Option(help="Whom to ask.", show_default="you, on this machine")] = "",
+    *,
+    json: JsonFlag = False,
+) -> None:
+    """Stop all mutations of EC2; reads, and writes of CiliumNodes, go on."""
+    with exit_on_error():
+        print_report(services().admin.pause(who or f"{getpass.getuser()}@{socket.gethostname()}", why), json=json)
+
+
+def resume(*, json: JsonFlag = False) -> None:
+    """Let mutations go on after a pause, or after the trouble that stopped an EC2 action was mended."""
+    with exit_on_error():
+        print_report(services().admin.resume(), json=json)
+
+
+def unlock(
+    node: NodeArgument,
+    *,
+    delete_journal: Annotated[
+        bool, typer.Option("--delete-journal", help="Also delete a journal entry that can't be decoded.")
+    ] = False,
+    json: JsonFlag = False,
+) -> None:
+    """Take a node from a dead or stuck worker now, instead of waiting for the end of its lease.
+
+    Harmless if the worker lives: it is refused its next mutation.
+    """
+    with exit_on_error():
+        name, admin = node_name(node), services().admin
+        report = admin.unlock(name)
+        if delete_journal:
+            deleted = admin.delete_journal(name)
+            report = report | deleted | {"explanation": [*report["explanation"], *deleted["explanation"]]}
+        print_report(report, json=json)
+    if report["journal"] is False and not delete_journal:
+        raise typer.Exit(TROUBLE)
+
+
+def _enqueue(kind: WorkKind, node: str, *, json: bool) -> None:
+    with exit_on_error():
+        print_report(services().admin.enqueue(kind, node_name(node)), json=json)

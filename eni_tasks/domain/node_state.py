@@ -1,0 +1,91 @@
+"""Puts together what is known of a node into one `NodeState`, and says what follows from it after a change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from eni_tasks.domain.cilium_node import parse_node
+from eni_tasks.domain.eligibility import occupying
+from eni_tasks.model.network import Infrastructure, Interface, Limits
+from eni_tasks.model.node import Memory
+from eni_tasks.model.state import Facts, NodeState
+
+
+def assemble(  # noqa: PLR0913 - one value per part of the state
+    obj: Mapping[str, Any],
+    *,
+    facts: Facts | None,
+    limits: Limits | None,
+    limits_requested: bool,
+    infrastructure: Infrastructure,
+    reserved: dict[str, int],
+    cooling_down: frozenset[str],
+    memory: Memory,
+    journal: bytes | None,
+    now: float,
+) -> NodeState:
+    """Put a node's state together. Memory of another uid or instance under the same name counts as none.
+
+    Args:
+        obj: the stored CiliumNode.
+        facts: those of the instance that it names.
+        limits: those of its type.
+        limits_requested: whether EC2 was asked for them.
+        infrastructure: what the nodes share.
+        reserved: addresses held against each subnet's free count.
+        cooling_down: subnets that reported that they are full.
+        memory: what earlier runs learned, as stored.
+        journal: the entry of an interface creation under way.
+        now: Redis' time in seconds.
+
+    Raises:
+        InvalidInput: the object can't be understood.
+    """
+    node = parse_node(obj)
+    same = (memory.uid, memory.instance_id) == (node.uid, node.instance_id)
+    return NodeState(
+        node=node,
+        now=now,
+        obj=dict(obj),
+        facts=facts,
+        limits=limits,
+        limits_requested=limits_requested,
+        infrastructure=infrastructure,
+        reserved=reserved,
+        cooling_down=cooling_down,
+        memory=_learned(memory, facts) if same else Memory(uid=node.uid, instance_id=node.instance_id),
+        stored_memory=memory,
+        journal=journal,
+    )
+
+
+def with_memory(state: NodeState, memory: Memory) -> NodeState:
+    """The same state, with what a run has learned since."""
+    return msgspec.structs.replace(state, memory=memory)
+
+
+def after_change(state: NodeState, interfaces: tuple[Interface, ...]) -> NodeState:
+    """The state after a mutation whose outcome is recorded: EC2's own answer is the newest fact.
+
+    Args:
+        state: what was known before; its facts are known.
+        interfaces: all that the instance has now.
+    """
+    known = state.facts or Facts(instance_id=state.node.instance_id, interfaces=(), described_at=0.0)
+    facts = msgspec.structs.replace(known, interfaces=interfaces, unconfirmed_since=0.0, mutation_pending=False)
+    return msgspec.structs.replace(state, facts=facts, journal=None)
+
+
+def _learned(memory: Memory, facts: Facts | None) -> Memory:
+    """Enter how many interfaces fit, once a read has shown how many there were when EC2 refused another."""
+    if facts is None or not facts.known:
+        return memory
+    attached = len(occupying(facts.interfaces))
+    if 0 < memory.full_at < facts.described_at:
+        return msgspec.structs.replace(memory, learned_max_interfaces=attached, full_at=0.0)
+    if memory.learned_max_interfaces is not None and attached > memory.learned_max_interfaces:
+        return msgspec.structs.replace(memory, learned_max_interfaces=attached)
+    return memory

@@ -1,0 +1,104 @@
+"""What is known of one node at one moment, and what a step of a run leaves behind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from eni_tasks.model.network import Infrastructure, InstanceId, Interface, Limits, SubnetId, Value
+from eni_tasks.model.node import Memory, Node
+
+EventFields = Mapping[str, str | int | float]
+
+
+class Facts(Value, frozen=True):
+    """What is known of one instance's interfaces. Times are Redis seconds.
+
+    `mutated_at` is the time by which the last mutation has certainly ended. `version` changes with every
+    write. `unconfirmed_since` is set while a read missed something that an earlier one had.
+    `mutation_pending` is set from the permission for a mutation until its outcome is recorded. While either
+    is set, the interfaces count as unknown.
+    """
+
+    instance_id: InstanceId
+    interfaces: tuple[Interface, ...]
+    described_at: float
+    mutated_at: float = 0.0
+    version: int = 0
+    unconfirmed_since: float = 0.0
+    mutation_pending: bool = False
+
+    @property
+    def known(self) -> bool:
+        """Whether decisions may be based on the interfaces."""
+        return not self.unconfirmed_since and not self.mutation_pending
+
+
+class NodeState(Value, frozen=True):
+    """Everything that a decision about one node may look at, read in one step.
+
+    `obj` is the stored CiliumNode and `node` its effective reading. `facts` and `limits` are those of its
+    instance and type, None while unknown. `limits_requested` tells a type that EC2 did not know from one that
+    was never asked for. `reserved` are addresses held against each subnet's free count, `cooling_down` the
+    subnets that reported that they are full. `memory` is what applies to this uid and instance,
+    `stored_memory` the entry as Redis holds it. `journal` is the entry of an interface creation under way.
+    `now` is Redis' time in seconds.
+    """
+
+    node: Node
+    now: float = 0.0
+    obj: dict[str, Any] = {}
+    facts: Facts | None = None
+    limits: Limits | None = None
+    limits_requested: bool = True
+    infrastructure: Infrastructure = Infrastructure()
+    reserved: dict[str, int] = {}
+    cooling_down: frozenset[str] = frozenset()
+    memory: Memory = Memory()
+    stored_memory: Memory = Memory()
+    journal: bytes | None = None
+
+    @property
+    def interfaces(self) -> tuple[Interface, ...] | None:
+        """The instance's interfaces; None while unknown, which is not the same as none."""
+        return self.facts.interfaces if self.facts is not None and self.facts.known else None
+
+
+class ReadResult(Value, frozen=True):
+    """What a describe call showed of one instance, compared with its facts at `version` (0: there were none).
+
+    `unconfirmed` says that the read lacks something that was known. `served` says that the object shows
+    addresses: the node was served before, perhaps by a process of which this Redis has no record.
+    """
+
+    instance_id: InstanceId
+    interfaces: tuple[Interface, ...]
+    version: int
+    unconfirmed: bool = False
+    served: bool = False
+
+
+class Reservation(Value, frozen=True):
+    """Addresses of a subnet that the ledger holds for one mutation, under an id of the caller's."""
+
+    subnet_id: SubnetId
+    id: str
+    count: int
+
+
+class Outcome(Value, frozen=True):
+    """What a step leaves behind. A part that is absent stays as it was.
+
+    Facts of `instance_id` (if given): `interfaces` as EC2's answer has left them, or None if EC2 refused.
+    With `unconfirmed` the answer contradicts the facts, which count as unknown until the next read.
+    `journal`: the step of the interface creation; b"" deletes the entry. `reservation` (as it was acquired):
+    `taken` addresses of it were really taken. `event` is appended to the stream of events.
+    """
+
+    instance_id: InstanceId = InstanceId("")
+    interfaces: tuple[Interface, ...] | None = None
+    unconfirmed: bool = False
+    journal: bytes | None = None
+    reservation: Reservation | None = None
+    taken: int = 0
+    event: tuple[str, EventFields] | None = None

@@ -1,0 +1,137 @@
+"""A CiliumNode appeared, changed or went: store it, and enqueue the node if there is something to do.
+
+The decision is made from the object alone, so the cost of a change doesn't grow with the fleet. What the object
+can't tell (limits, EC2's view) the run finds out. Reads of new instances are only requested here: the ticker
+collects the requests of a second into one call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from eni_tasks.domain import watermark
+from eni_tasks.domain.cilium_node import parse_node
+from eni_tasks.domain.estimate import figures_from_object
+from eni_tasks.errors import InvalidInput
+from eni_tasks.model.network import InstanceId, NodeName
+from eni_tasks.model.node import Node, Policy
+from eni_tasks.model.plan import Urgency
+from eni_tasks.observability.logs import logger
+from eni_tasks.services.work import Work
+from eni_tasks.state import State
+from eni_tasks.state.runs import Changes
+
+
+class Ingest:
+    """Takes in what the watcher sees.
+
+    Args:
+        state: the shared state.
+        work: enqueues what follows.
+        policy: what the settings decide for all nodes.
+        quiet_seconds: for how long a mutation may run and then not be seen by reads.
+    """
+
+    def __init__(self, state: State, work: Work, policy: Policy, *, quiet_seconds: float) -> None:
+        self._state = state
+        self._work = work
+        self._policy = policy
+        self._quiet_seconds = quiet_seconds
+
+    def changed(self, objects: Sequence[Mapping[str, Any]]) -> None:
+        """Take in objects as they are now (a page of a list, or some events), in any order of arrival.
+
+        Args:
+            objects: CiliumNodes. One that is not newer than what is stored is ignored; one that can't be
+                understood is logged and affects no other node.
+        """
+        changes = Changes()
+        served_before = False
+        for obj, before in zip(objects, self._state.nodes.before(objects), strict=True):
+            if before is not False:
+                changes.objects.append(obj)
+                node, old = self._parsed(obj), self._parsed(before)
+                if node is not None and not node.ignored:
+                    self._compare(node, old, changes)
+                    # A node that shows addresses and is not stored was served before this Redis knew of it.
+                    served_before |= old is None and bool(node.pool)
+        if served_before:
+            self._state.coordination.begin_quiet_period(self._quiet_seconds)
+        if changes.objects:
+            changes.maintain.sort(key=lambda item: item[1])
+            self._work.store(changes)
+
+    def _compare(self, node: Node, old: Node | None, changes: Changes) -> None:
+        """Compare a node with what was stored, and note what follows."""
+        figures = figures_from_object(node, self._policy.pre_allocate_default)
+        if old is None or (old.uid, old.instance_id) != (node.uid, node.instance_id):
+            self._begin_new_machine(old, node)
+            changes.reads.append(node.name)
+        elif (wanted := self._agents_part(node, old)) != (had := self._agents_part(old, old)):
+            if figures.needed > 0:
+                changes.maintain.append((node.name, watermark.urgency(figures)))
+            if msgspec.structs.replace(wanted, used=had.used) != had:
+                changes.publish.append((node.name, Urgency.DEFICIT))
+        else:
+            return
+        if figures.needed > 0:
+            changes.deficits.append(node.name)
+
+    def removed(self, name: NodeName, uid: str) -> None:
+        """Take in a deletion: the node's work, memory and facts are deleted, unless it is another object by now."""
+        stored = self._state.nodes.object(name)
+        if self._state.nodes.remove(name, uid=uid):
+            self._work.collect_orphans(self._delete_rest(name, stored))
+
+    def listed(self, names: Collection[str], resource_version: str) -> None:
+        """Take in the end of a complete list: stored nodes that it lacks were deleted while no watch was open.
+
+        Args:
+            names: all nodes of the list.
+            resource_version: the list's version; a node stored at a later version is newer than the list.
+        """
+        instances: list[InstanceId] = []
+        for stored in list(self._state.nodes.all_objects()):
+            name = NodeName(stored["metadata"]["name"])
+            if name not in names and self._state.nodes.remove(name, resource_version=resource_version):
+                instances += self._delete_rest(name, stored)
+        if instances:
+            self._work.collect_orphans(instances)
+
+    def _delete_rest(self, name: NodeName, stored: Mapping[str, Any] | None) -> list[InstanceId]:
+        """Delete what else is stored of a node; returns its instance, if it had one."""
+        self._state.queue.remove(name)
+        self._state.nodes.remove_leftovers(name)
+        node = self._parsed(stored)
+        logger().info("node_removed", node=name)
+        if node is None or not node.instance_id:
+            return []
+        self._state.facts.remove(node.instance_id)
+        return [node.instance_id]
+
+    def _begin_new_machine(self, old: Node | None, node: Node) -> None:
+        """Another machine under the same name starts from nothing."""
+        if old is not None and old.instance_id != node.instance_id:
+            self._state.queue.remove(node.name)
+            if old.instance_id:
+                self._state.facts.remove(old.instance_id)
+        logger().info("node_new", node=node.name, instance=node.instance_id)
+
+    def _parsed(self, obj: Mapping[str, Any] | None) -> Node | None:
+        if obj is None:
+            return None
+        try:
+            return parse_node(obj)
+        except InvalidInput as error:
+            name = obj.get("metadata", {}).get("name")
+            logger().warning("node_not_understood", node=name, error=str(error))
+            return None
+
+    def _agents_part(self, node: Node, old: Node) -> Node:
+        """The node without the fields that this system writes: its own write must not count as a change."""
+        filled_in = not old.pre_allocate and node.pre_allocate <= self._policy.pre_allocate_default
+        pre_allocate = 0 if filled_in else node.pre_allocate
+        return msgspec.structs.replace(node, resource_version="", pool={}, release_ips={}, pre_allocate=pre_allocate)

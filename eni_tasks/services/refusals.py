@@ -1,0 +1,86 @@
+"""What follows from each kind of refusal of EC2, for the node at hand: one table, one place.
+
+Throttling and unclear answers never lead to creating an interface. Trouble of the whole account is handled by
+the breaker and costs the node only a wait.
+"""
+
+from __future__ import annotations
+
+import random
+
+import msgspec
+
+from eni_tasks.errors import Ec2Error, Ec2Reaction, LeaseLost
+from eni_tasks.model.network import SubnetId
+from eni_tasks.model.state import NodeState, Outcome
+from eni_tasks.model.work import Claim
+from eni_tasks.services.mutate import Mutator
+from eni_tasks.services.step import Step
+
+COOLDOWN_SECONDS = 120.0  # as AWS's own controllers do after "subnet full"
+NOT_RUNNING_SECONDS = 60.0
+ACCOUNT_WAIT_SECONDS = 60.0
+
+NOTHING_ELSE = Outcome()
+
+# EC2's answer contradicts the facts, or says nothing at all.
+_UNCONFIRMED = frozenset(
+    {Ec2Reaction.INTERFACE_FULL, Ec2Reaction.INSTANCE_FULL, Ec2Reaction.STALE_VIEW, Ec2Reaction.AMBIGUOUS}
+)
+
+
+def react_to_refusal(  # noqa: PLR0913 - a refusal and all that it was about
+    mutator: Mutator,
+    error: Ec2Error,
+    claim: Claim,
+    node_state: NodeState,
+    subnet_id: SubnetId,
+    outcome: Outcome = NOTHING_ELSE,
+) -> Step:
+    """React to a refused mutation.
+
+    Args:
+        mutator: what made the call.
+        error: what EC2 said.
+        claim: the right to the node.
+        node_state: what the decision was based on.
+        subnet_id: where the addresses were to come from.
+        outcome: what else is to be recorded, unless the answer is ambiguous.
+
+    Returns:
+        The step. After "subnet full" the run plans again at once; everything else ends it.
+
+    Raises:
+        LeaseLost: the journal is no longer this claim's to write.
+    """
+    state, node, memory = mutator.state, node_state.node, node_state.memory
+    unconfirmed = error.reaction in _UNCONFIRMED
+    if error.reaction is not Ec2Reaction.AMBIGUOUS:
+        refused = msgspec.structs.replace(outcome, instance_id=node.instance_id, unconfirmed=unconfirmed)
+        if not state.runs.record(claim, refused) and outcome.journal is not None:
+            raise LeaseLost(f"node {node.name}: its claim ran out after {error.action}; another worker continues")
+    if unconfirmed:
+        # Nothing more is done to the node before a read that started after the mutation has certainly ended.
+        lag = mutator.busy_seconds if error.reaction is Ec2Reaction.AMBIGUOUS else 0.0
+        state.reads.request([node.name], delay_seconds=lag + mutator.settle_seconds)
+    text = f"{error.action} for instance {node.instance_id}: {error.code}: {error.message}"
+    match error.reaction:
+        case Ec2Reaction.SUBNET_FULL:
+            state.network.cool_down(subnet_id, COOLDOWN_SECONDS)
+            return Step(did=f"subnet {subnet_id} is full", trouble=text)
+        case Ec2Reaction.INSTANCE_FULL:
+            # How many fit is learned from the read that follows: too few may have been known.
+            full = msgspec.structs.replace(memory, full_at=state.now())
+            return Step(stop=True, trouble=text, memory=full)
+        case Ec2Reaction.NOT_RUNNING:
+            until = state.now() + NOT_RUNNING_SECONDS
+            stopped = msgspec.structs.replace(memory, not_running_until=until)
+            return Step(stop=True, trouble=text, memory=stopped, again_after_seconds=NOT_RUNNING_SECONDS + 1)
+        case Ec2Reaction.ACCOUNT_WIDE:
+            wait = ACCOUNT_WAIT_SECONDS * random.uniform(1.0, 1.5)  # noqa: S311 - jitter, no secret
+            return Step(stop=True, trouble=text, again_after_seconds=wait)
+        case Ec2Reaction.RETRY_LATER if error.throttled:
+            wait = random.uniform(1.0, 4.0)  # noqa: S311 - jitter, no secret
+            return Step(stop=True, again_after_seconds=wait)
+        case _:
+            return Step(stop=True, failed=True, trouble=text)

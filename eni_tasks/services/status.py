@@ -1,0 +1,255 @@
+"""The status of the fleet and of single nodes, with the reasons: what people and the exporter see. Reads only.
+
+Answers come from the shared state alone, so asking costs EC2 and the API server nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+import msgspec
+
+from eni_tasks.domain.planner import plan
+from eni_tasks.errors import NodeGone
+from eni_tasks.model.network import InstanceId, Interface, NodeName, Value
+from eni_tasks.model.node import Node, Policy
+from eni_tasks.model.plan import Plan, Reason
+from eni_tasks.model.state import NodeState
+from eni_tasks.model.work import WorkKind
+from eni_tasks.services import journal
+from eni_tasks.state import State
+from eni_tasks.state.events import Event
+from eni_tasks.state.nodes import NodeAnswer
+from eni_tasks.state.summary import StateSummary, WorkState, WorkStatus
+
+EVENTS_COUNT = 10
+NOT_UNDERSTOOD = "object-not-understood"
+
+
+class NodeStatus(Value, frozen=True, omit_defaults=False):
+    """One node's figures; `published` counts the addresses that its object shows.
+
+    `ready` means that the pool is at size: nothing is needed, or nothing more can be held. `capacity` and the two
+    after it are as in `Figures`. `described_at` is the last good read of its interfaces. `work` is what its
+    maintenance is doing or, if none is pending, its publishing.
+    """
+
+    node: NodeName
+    instance: str = ""
+    instance_type: str = ""
+    interfaces: int = 0
+    available: int = 0
+    used: int = 0
+    needed: int = 0
+    published: int = 0
+    capacity: int = 0
+    remaining_interfaces: int = 0
+    free_slots: int = 0
+    described_at: float | None = None
+    ready: bool = False
+    reason: str = ""
+    explanation: tuple[str, ...] = ()
+    last_action: str = ""
+    trouble: str = ""
+    work: WorkStatus | None = None
+
+
+class FleetStatus(Value, frozen=True):
+    """The fleet. A node in deficit needs more. One at capacity holds all that it can, which may be enough or not.
+
+    `reasons` counts the nodes that are not at size by the planner's constant word. `oldest_read_at` is None when
+    no instance was read yet; `unread_count` nodes have an instance that never was. `creating` are the nodes with
+    an interface that is being created.
+    """
+
+    summary: StateSummary
+    nodes: tuple[NodeStatus, ...]
+    total_count: int
+    ready_count: int
+    in_deficit_count: int
+    at_capacity_count: int
+    waiting_count: int
+    reasons: dict[str, int]
+    oldest_read_at: float | None
+    unread_count: int
+    creating: tuple[NodeName, ...]
+
+    @property
+    def trouble(self) -> bool:
+        """Whether a person should look: a pool is not at size, or an EC2 action is stopped for all workers."""
+        return self.ready_count < self.total_count or bool(self.summary.breakers)
+
+
+class InterfaceStatus(Value, frozen=True):
+    """One interface of a node: `used` of its `addresses` are in use by pods, as the node's object says."""
+
+    id: str
+    device_index: int
+    subnet: str
+    primary_address: str
+    status: str
+    used: int
+    addresses: tuple[str, ...]
+
+
+class NodeDetails(Value, frozen=True):
+    """One node in detail. `journal` says how far the creation of an interface is ("" if none is under way).
+
+    `facts_at` is when the last accepted read began, 0 if there was none. `facts_unknown` says why the facts count
+    as unknown. `events` are the node's last events.
+    """
+
+    now: float
+    status: NodeStatus
+    work: dict[WorkKind, WorkStatus]
+    interfaces: tuple[InterfaceStatus, ...]
+    facts_at: float
+    facts_unknown: str
+    failures: int
+    journal: str
+    events: tuple[Event, ...]
+
+
+class Status:
+    """Answers questions about nodes.
+
+    Args:
+        state: the shared state.
+        policy: what the settings decide for all nodes.
+    """
+
+    def __init__(self, state: State, policy: Policy) -> None:
+        self._state = state
+        self._policy = policy
+
+    def nodes(self) -> Iterable[NodeStatus]:
+        """The figures of every known node, by name."""
+        for name, state in self._state.nodes.read_many(sorted(self._state.nodes.names())):
+            if not isinstance(state, NodeGone):  # deleted since the names were read
+                yield self._node_status(name, state)
+
+    def fleet(self, queues: Sequence[str], progress: Callable[[int], None] = lambda _: None) -> FleetStatus:
+        """The status of the whole fleet.
+
+        Args:
+            queues: names of the Celery queues.
+            progress: called with the number of nodes read so far.
+        """
+        found: list[NodeStatus] = []
+        for status in self.nodes():
+            found.append(status)
+            progress(len(found))
+        summary = self._state.summary
+        work = {**summary.work_of_kind(WorkKind.PUBLISH), **summary.work_of_kind(WorkKind.MAINTAIN)}
+        nodes = tuple(msgspec.structs.replace(status, work=work.get(status.node)) for status in found)
+        instances = [InstanceId(status.instance) for status in nodes if status.instance]
+        read_at = self._state.facts.described_at(instances)
+        short = [status for status in nodes if not status.ready]
+        reasons: dict[str, int] = {}
+        for status in short:
+            reasons[status.reason] = reasons.get(status.reason, 0) + 1
+        return FleetStatus(
+            summary=summary.read(queues),
+            nodes=nodes,
+            total_count=len(nodes),
+            ready_count=len(nodes) - len(short),
+            in_deficit_count=sum(status.needed > 0 for status in short),
+            at_capacity_count=sum(status.reason == Reason.AT_CAPACITY.value for status in nodes),
+            waiting_count=sum(status.work is not None and status.work.state is WorkState.WAITING for status in nodes),
+            reasons=reasons,
+            oldest_read_at=min(read_at.values(), default=None),
+            unread_count=len(instances) - len(read_at),
+            creating=tuple(sorted(self._state.nodes.journals())),
+        )
+
+    def node(self, name: NodeName) -> NodeDetails:
+        """One node in detail; an object that can't be understood is reported, not hidden.
+
+        Raises:
+            NodeGone: no such node is known.
+        """
+        ((_, answer),) = self._state.nodes.read_many([name])
+        if isinstance(answer, NodeGone):
+            raise answer
+        state = answer if isinstance(answer, NodeState) else None
+        facts = state.facts if state else None
+        entry = self._state.nodes.journal(name)
+        return NodeDetails(
+            now=self._state.now(),
+            status=self._node_status(name, answer),
+            work=dict(self._state.summary.work_of_node(name)),
+            interfaces=_interfaces(state) if state else (),
+            facts_at=facts.described_at if facts else 0.0,
+            facts_unknown=_why_unknown(state) if state else "",
+            failures=state.memory.failures if state else 0,
+            journal=journal.explain(entry) if entry else "",
+            events=tuple(self._state.events.latest(name, EVENTS_COUNT)),
+        )
+
+    def plan(self, name: NodeName) -> tuple[NodeState, Plan]:
+        """What would be done next for a node, and why; nothing is done.
+
+        Raises:
+            NodeGone: no such node is known.
+            InvalidInput: its object can't be understood.
+        """
+        state = self._state.nodes.read(name)
+        return state, plan(state, self._policy, state.now)
+
+    def _node_status(self, name: NodeName, state: NodeAnswer) -> NodeStatus:
+        if not isinstance(state, NodeState):
+            return NodeStatus(node=name, reason=NOT_UNDERSTOOD, explanation=(str(state),), trouble=str(state))
+        decision = plan(state, self._policy, state.now)
+        node, figures = state.node, decision.figures
+        return NodeStatus(
+            node=name,
+            instance=node.instance_id,
+            instance_type=node.instance_type,
+            interfaces=figures.interfaces,
+            available=figures.available,
+            used=figures.used,
+            needed=figures.needed,
+            published=len(node.pool),
+            capacity=figures.capacity,
+            remaining_interfaces=figures.remaining_interfaces,
+            free_slots=figures.free_slots,
+            described_at=(state.facts.described_at or None) if state.facts else None,
+            ready=_ready(state, decision),
+            reason=decision.reason.value,
+            explanation=decision.explanation,
+            last_action=state.memory.last_action,
+            trouble=state.memory.trouble,
+        )
+
+
+def _ready(state: NodeState, decision: Plan) -> bool:
+    """Facts known, nothing to do, nothing blocked, and the object shows all of it."""
+    known = state.interfaces is not None and state.journal is None
+    shown = len(state.node.pool) == decision.figures.available
+    return known and shown and decision.action is None and decision.figures.needed == 0 and not decision.blocked
+
+
+def _why_unknown(state: NodeState) -> str:
+    facts = state.facts
+    if facts is None:
+        return "the instance was not read yet"
+    if facts.mutation_pending:
+        return "a mutation is pending, or its outcome is unknown"
+    return "a read lacks what was known before; it is read again" if facts.unconfirmed_since else ""
+
+
+def _interfaces(state: NodeState) -> tuple[InterfaceStatus, ...]:
+    found = [_interface(each, state.node) for each in (state.facts.interfaces if state.facts else ())]
+    return tuple(sorted(found, key=lambda each: each.device_index))
+
+
+def _interface(interface: Interface, node: Node) -> InterfaceStatus:
+    return InterfaceStatus(
+        id=interface.id,
+        device_index=-1 if interface.device_index is None else interface.device_index,
+        subnet=interface.subnet_id,
+        primary_address=interface.primary_address,
+        status=interface.attachment_status or interface.status,
+        used=len(node.used.intersection(interface.addresses)),
+        addresses=interface.addresses,
+    )

@@ -1,0 +1,91 @@
+"""What is due once a second: overdue work, periodic passes, and noticing that Redis lost its data.
+
+Any number of processes may tick: the scripts are atomic, and a slot decides which process starts a period.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from eni_tasks.model.work import Pass
+from eni_tasks.observability.logs import logger
+from eni_tasks.services.work import Work
+from eni_tasks.settings import Settings
+from eni_tasks.state import State
+
+REQUEUE_LIMIT = 200  # per kind and second: a whole fleet is back within seconds, and no queue is flooded
+
+
+class Ticker:
+    """One tick; the loop around it belongs to the watcher.
+
+    Args:
+        state: the shared state.
+        work: what is enqueued.
+        settings: the periods.
+        quiet_seconds: for how long a mutation may run and then not be seen by reads.
+        on_new_generation: called when Redis turns out to have lost its data.
+    """
+
+    def __init__(
+        self,
+        state: State,
+        work: Work,
+        settings: Settings,
+        *,
+        quiet_seconds: float,
+        on_new_generation: Callable[[], None],
+    ) -> None:
+        self._state = state
+        self._work = work
+        self._settings = settings
+        self._quiet_seconds = quiet_seconds
+        self._on_new_generation = on_new_generation
+        self._generation: str | None = None
+        self._begun_at: float | None = None
+        self._kept_up = True
+
+    def tick(self) -> bool:
+        """Do what is due now.
+
+        Returns:
+            Whether the system keeps up: no node has lacked addresses, and no read has been due, for too long.
+
+        Raises:
+            StateUnavailable: Redis did not answer; the next tick tries again.
+        """
+        shared = self._state.coordination
+        generation = shared.begin_generation(self._generation, quiet_seconds=self._quiet_seconds)
+        if self._generation not in (None, generation):
+            # Every watcher lists again, not only the one that noticed: that one may die before it has.
+            logger().warning("redis_lost_its_data", generation=generation)
+            self._on_new_generation()
+        self._generation = generation
+        self._work.requeue_overdue(REQUEUE_LIMIT)
+        if shared.take_slot("inventory", self._settings.resync_seconds):
+            self._work.enqueue_pass(Pass.INVENTORY, ends_wait=True)
+        elif self._state.reads.due_count():
+            self._work.enqueue_pass(Pass.INSTANCES)
+        if shared.take_slot("orphans", self._settings.orphan_interval_seconds):
+            self._work.collect_orphans()
+        return self._keeps_up()
+
+    def _keeps_up(self) -> bool:
+        """Compare what is oldest with what is bearable, and log when that changes."""
+        progress = self._state.coordination.progress()
+        begun_at = self._begun_at = self._begun_at or progress.now
+        deficit_seconds = progress.now - (progress.deficit_since or progress.now)
+        unread_seconds = progress.now - (progress.read_at or begun_at)
+        late_seconds = max(deficit_seconds, unread_seconds - self._settings.resync_seconds)
+        keeps_up = late_seconds < self._settings.stuck_seconds
+        if self._kept_up and not keeps_up:
+            logger().error(
+                "falls_behind",
+                node=progress.deficit_node,
+                deficit_seconds=round(deficit_seconds),
+                unread_seconds=round(unread_seconds),
+            )
+        elif keeps_up and not self._kept_up:
+            logger().info("keeps_up")
+        self._kept_up = keeps_up
+        return keeps_up

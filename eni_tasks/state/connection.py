@@ -1,0 +1,214 @@
+"""The connection of one process to Redis, made so that no call hangs, and the scripts that it runs.
+
+Bounded in every direction: 5 s per answer, few retries, a pool that waits instead of growing. Redis 7.0 or
+Valkey is needed (scripts write after asking for the time). `translated` is the one place that turns
+redis-py's errors into `StateUnavailable`; errors of our own making (a wrong type, a bug in a script) pass
+through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from hashlib import sha1
+from importlib import resources
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import redis
+from redis.backoff import ExponentialWithJitterBackoff
+from redis.exceptions import (
+    ConnectionError as RedisConnectionError,
+)
+from redis.exceptions import (
+    MasterDownError,
+    NoScriptError,
+    OutOfMemoryError,
+    ReadOnlyError,
+    ResponseError,
+)
+from redis.exceptions import (
+    TimeoutError as RedisTimeoutError,
+)
+from redis.retry import Retry
+
+from eni_tasks.errors import StateUnavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from eni_tasks.state.keys import Keys
+
+# A Redis command with its arguments.
+Command = tuple[Any, ...]
+
+SOCKET_TIMEOUT_SECONDS = 5
+HEALTH_CHECK_SECONDS = 10
+RETRIES = 2
+DAY_MS = 86_400_000
+PORTION_COUNT = 200  # items per script: a longer script would keep all other clients waiting
+
+_clock_offset_ms = 0
+
+# ReadOnly: a failover is under way, and this is the old primary.
+_UNAVAILABLE = (RedisConnectionError, RedisTimeoutError, MasterDownError, OutOfMemoryError, ReadOnlyError)
+# Answers for which redis-py has no class: no replica to write to, no disk, a script that runs too long.
+_UNAVAILABLE_PREFIXES = ("NOREPLICAS", "MISCONF", "BUSY")
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Turn Redis' unavailability into ours.
+
+    Raises:
+        StateUnavailable: Redis did not answer, or refuses everybody for now.
+    """
+    try:
+        yield
+    except _UNAVAILABLE as error:
+        raise StateUnavailable(f"Redis did not serve us: {error}; is it up, and is its URL right?") from error
+    except ResponseError as error:
+        if str(error).startswith(_UNAVAILABLE_PREFIXES):
+            raise StateUnavailable(f"Redis refuses for now: {error}") from error
+        raise
+
+
+def connect(url: str, *, connections: int) -> redis.Redis:
+    """Make the client; nothing is sent before the first call.
+
+    Args:
+        url: redis://[user:password@]host[:port][/db], or rediss:// for TLS, which verifies the server's
+            certificate and name; redis-py's own options may follow as a query (`?ssl_ca_certs=/path`).
+        connections: at most so many at once; a thread beyond that waits for one.
+    """
+    pool = redis.BlockingConnectionPool.from_url(
+        url,
+        max_connections=connections,
+        timeout=SOCKET_TIMEOUT_SECONDS,
+        socket_timeout=SOCKET_TIMEOUT_SECONDS,
+        socket_connect_timeout=SOCKET_TIMEOUT_SECONDS,
+        socket_keepalive=True,
+        health_check_interval=HEALTH_CHECK_SECONDS,
+        # Scripts are written so that a repeated one does no harm: its first answer may have been lost.
+        retry=Retry(ExponentialWithJitterBackoff(base=0.05, cap=1), RETRIES),
+        protocol=2,  # one form of answers, whatever redis-py's default is
+        client_name="eni-tasks",
+    )
+    return redis.Redis(connection_pool=pool)
+
+
+class Script(NamedTuple):
+    """One run of scripts/<name>.lua."""
+
+    name: str
+    keys: Sequence[str]
+    args: Iterable[Any]
+
+
+class Connection:
+    """One Redis client, the names of one cluster's keys, and the scripts.
+
+    Scripts are read from the package once, sent by hash, several in one round trip. A repeated script does no
+    harm, so a round trip that met a server which does not know them (a new one, a failover, SCRIPT FLUSH) is
+    made again after loading all.
+
+    Args:
+        client: from `connect`.
+        keys: the names of the cluster.
+    """
+
+    def __init__(self, client: redis.Redis, keys: Keys) -> None:
+        self.client = client
+        self.keys = keys
+
+    def run(self, name: str, keys: Sequence[str], args: Iterable[Any]) -> Any:
+        """Run scripts/<name>.lua.
+
+        Raises:
+            StateUnavailable: Redis did not answer.
+        """
+        return self.send(Script(name, keys, args))[0]
+
+    def send(self, *commands: Script | Command) -> list[Any]:
+        """Send scripts and commands in one round trip. Each is atomic, all of them together are not.
+
+        Returns:
+            One answer per command.
+
+        Raises:
+            StateUnavailable: Redis did not answer.
+        """
+        texts = _script_texts(_clock_offset_ms)
+        with translated():
+            try:
+                return self._send(commands, texts)
+            except NoScriptError:
+                self._execute([("SCRIPT LOAD", text) for _, text in texts.values()])
+                return self._send(commands, texts)
+
+    def now_ms(self) -> int:
+        """Redis' time in milliseconds.
+
+        Raises:
+            StateUnavailable: Redis did not answer.
+        """
+        (answer,) = self.send(("TIME",))
+        return time_ms(answer)
+
+    def _send(self, commands: Sequence[Script | Command], texts: Mapping[str, tuple[str, bytes]]) -> list[Any]:
+        return self._execute(
+            [
+                ("EVALSHA", texts[each.name][0], len(each.keys), *each.keys, *each.args)
+                if isinstance(each, Script)
+                else each
+                for each in commands
+            ]
+        )
+
+    def _execute(self, commands: Sequence[Command]) -> list[Any]:
+        if len(commands) == 1:
+            return [self.client.execute_command(*commands[0])]  # type: ignore[no-untyped-call]
+        pipe = self.client.pipeline(transaction=False)
+        for command in commands:
+            pipe.execute_command(*command)  # type: ignore[no-untyped-call]
+        return pipe.execute()
+
+
+def time_ms(answer: tuple[int, int]) -> int:
+    """The answer of Redis' TIME in milliseconds, as `now_ms` of the scripts computes it."""
+    whole, micros = answer
+    return int(whole) * 1000 + int(micros) // 1000 + _clock_offset_ms
+
+
+def advance_clock(seconds: float) -> None:
+    """Let time pass for this process: its scripts see Redis' time plus the sum of all calls.
+
+    Tests use it instead of waiting. Lifetimes of keys (EXPIRE) are Redis' own and do not follow.
+    """
+    global _clock_offset_ms  # noqa: PLW0603 - one clock per process, as there is one Redis time
+    _clock_offset_ms += round(seconds * 1000)
+
+
+@lru_cache(maxsize=2)
+def _script_texts(clock_offset_ms: int) -> dict[str, tuple[str, bytes]]:
+    """Read each script with what stands before it: name → (the name that Redis gives it, text)."""
+    folder = resources.files(__package__) / "scripts"
+    library = "".join((folder / "lib" / name).read_text() for name in ("clock.lua", "bucket.lua"))
+    head = f"local CLOCK_OFFSET_MS = {clock_offset_ms}\n{library}"
+    found = {}
+    for file in folder.iterdir():
+        if file.name.endswith(".lua"):
+            text = (head + file.read_text()).encode()
+            # No secret depends on this hash.
+            found[file.name.removesuffix(".lua")] = (sha1(text, usedforsecurity=False).hexdigest(), text)
+    return found
+
+
+def milliseconds(seconds: float) -> int:
+    """Seconds as Redis keeps times, in whole milliseconds."""
+    return round(seconds * 1000)
+
+
+def seconds(value: bytes | float | None) -> float:
+    """A time as Redis keeps it, in seconds; absent is 0."""
+    return int(float(value)) / 1000 if value else 0.0

@@ -1,0 +1,76 @@
+"""What the processes agree on: the state generation, who starts a periodic pass, and whether the system keeps up.
+
+Every method raises StateUnavailable when Redis does not answer.
+"""
+
+from __future__ import annotations
+
+import uuid
+
+from eni_tasks.model.network import NodeName, Value
+from eni_tasks.state.connection import Connection, milliseconds, seconds, time_ms
+from eni_tasks.state.orphans import scored
+
+
+class Progress(Value, frozen=True):
+    """How far behind the system is, in Redis seconds.
+
+    `deficit_node` is the node that has lacked addresses for longest which it could have, since
+    `deficit_since`. `read_at` is when the last good read of everything began. None if there is none.
+    """
+
+    now: float
+    deficit_node: NodeName | None
+    deficit_since: float | None
+    read_at: float | None
+
+
+class Coordination:
+    """Reads and writes of what all processes share.
+
+    Args:
+        connection: the way to Redis.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._keys = connection.keys
+
+    def begin_generation(self, known: str | None = None, *, quiet_seconds: float = 0.0) -> str:
+        """Begin a state generation if none has begun; returns the id of the present one.
+
+        Args:
+            known: the id that the caller saw before, if any. If another is present, Redis lost its data since,
+                and reads that begin within `quiet_seconds` are not accepted.
+            quiet_seconds: for how long a mutation of the earlier generation may run and not be seen by reads.
+        """
+        keys = [self._keys.generation, self._keys.generation_times]
+        args = [uuid.uuid4().hex, known or "", milliseconds(quiet_seconds)]
+        present: bytes = self._connection.run("begin_generation", keys, args)
+        return present.decode()
+
+    def begin_quiet_period(self, quiet_seconds: float) -> None:
+        """Accept no read that begins in the first `quiet_seconds` of this generation.
+
+        Called when nodes were served before it: mutations of which this Redis has no record may be running.
+        """
+        keys = [self._keys.generation_times]
+        self._connection.run("begin_quiet_period", keys, [milliseconds(quiet_seconds)])
+
+    def take_slot(self, name: str, seconds: float) -> bool:
+        """True for exactly one caller per `seconds`: the one that starts a periodic pass."""
+        (taken,) = self._connection.send(("SET", self._keys.slot(name), 1, "NX", "PX", milliseconds(seconds)))
+        return bool(taken)
+
+    def progress(self) -> Progress:
+        """How far behind the system is."""
+        flat, read_at, time = self._connection.send(
+            ("ZRANGE", self._keys.deficits, 0, 0, "WITHSCORES"), ("HGET", self._keys.switches, "read_at"), ("TIME",)
+        )
+        oldest = scored(flat)
+        return Progress(
+            now=time_ms(time) / 1000,
+            deficit_node=NodeName(oldest[0][0].decode()) if oldest else None,
+            deficit_since=oldest[0][1] / 1000 if oldest else None,
+            read_at=seconds(read_at) if read_at else None,
+        )

@@ -1,0 +1,86 @@
+"""What the nodes share: infrastructure, limits of instance types, and cooldowns of subnets.
+
+Every method raises StateUnavailable when Redis does not answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from eni_tasks.model.network import Infrastructure, Limits, SubnetId
+from eni_tasks.state.commands import encode
+from eni_tasks.state.connection import Connection, milliseconds, time_ms
+
+_decode_infrastructure = msgspec.json.Decoder(Infrastructure).decode
+_decode_limits = msgspec.json.Decoder(Limits).decode
+
+
+class NetworkCache:
+    """The last description of VPCs, subnets, groups, route tables and instance types.
+
+    Args:
+        connection: the way to Redis.
+        settle_seconds: EC2's reads may lag this long behind its answers to mutations.
+    """
+
+    def __init__(self, connection: Connection, *, settle_seconds: float) -> None:
+        self._connection = connection
+        self._keys = connection.keys
+        self._settle_ms = milliseconds(settle_seconds)
+        self._decoded: tuple[bytes, Infrastructure] | None = None
+
+    def infrastructure(self) -> Infrastructure | None:
+        """What was last described, or None before the first complete read."""
+        (stamp,) = self._connection.send(("HGET", self._keys.infrastructure, "described_at"))
+        return self.at(stamp)
+
+    def at(self, stamp: bytes | None) -> Infrastructure | None:
+        """The description of a stamp; decoded once per process, since it can be large and rarely changes."""
+        if stamp is None:
+            return None
+        if self._decoded is None or self._decoded[0] != stamp:
+            ((current, value),) = self._connection.send(("HMGET", self._keys.infrastructure, "described_at", "json"))
+            if current is None or value is None:
+                return None
+            self._decoded = (current, _decode_infrastructure(value))
+        return self._decoded[1]
+
+    def put_infrastructure(self, infrastructure: Infrastructure) -> None:
+        """Replace the description by a later one, and release what the ledger held until then."""
+        self._connection.run(
+            "put_infrastructure",
+            [self._keys.infrastructure, self._keys.ledger, self._keys.ledger_entries],
+            [encode(infrastructure), milliseconds(infrastructure.described_at), self._settle_ms],
+        )
+
+    def limits(self, instance_types: Iterable[str]) -> dict[str, Limits | None]:
+        """Known limits; None for a type that EC2 did not know lately; missing when it was never asked for."""
+        names = list(instance_types)
+        if not names:
+            return {}
+        values, time = self._connection.send(("HMGET", self._keys.limits, *names), ("TIME",))
+        answers = {name: decode_limits(value, time_ms(time)) for name, value in zip(names, values, strict=True)}
+        return {name: limits for name, (limits, requested) in answers.items() if requested}
+
+    def put_limits(self, limits: Mapping[str, Limits | None], *, negative_ttl_seconds: float) -> None:
+        """Store limits; a None is valid for `negative_ttl_seconds`."""
+        if limits:
+            until = self._connection.now_ms() + milliseconds(negative_ttl_seconds)
+            entries = {name: f"-{until}" if known is None else encode(known) for name, known in limits.items()}
+            self._connection.send(("HSET", self._keys.limits, *(word for pair in entries.items() for word in pair)))
+
+    def cool_down(self, subnet_id: SubnetId, seconds: float) -> None:
+        """Let no node choose a subnet for a while: it reported that it is full."""
+        until = self._connection.now_ms() + milliseconds(seconds)
+        self._connection.send(("ZADD", self._keys.cooldowns, until, subnet_id))
+
+
+def decode_limits(value: bytes | None, now_ms: int) -> tuple[Limits | None, bool]:
+    """Decode one type's entry: the limits, and whether EC2 was asked (lately, if it did not know the type)."""
+    if value is None:
+        return None, False
+    if value.startswith(b"-"):
+        return None, int(value[1:]) > now_ms
+    return _decode_limits(value), True

@@ -1,0 +1,184 @@
+"""The stored CiliumNodes and everything that is known of each: memory, journal, facts, limits.
+
+Every method raises StateUnavailable when Redis does not answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
+from typing import Any, Literal, cast
+
+import msgspec
+
+from eni_tasks.domain.cilium_node import machine_of
+from eni_tasks.domain.node_state import assemble
+from eni_tasks.errors import InvalidInput, NodeGone
+from eni_tasks.model.network import Infrastructure, NodeName
+from eni_tasks.model.node import Memory
+from eni_tasks.model.state import NodeState
+from eni_tasks.model.work import WorkKind
+from eni_tasks.state import commands
+from eni_tasks.state.connection import PORTION_COUNT, Connection, translated
+from eni_tasks.state.facts import decode_facts
+from eni_tasks.state.network import NetworkCache, decode_limits
+
+SCAN_COUNT = 200
+
+# A node's state, or why there is none: it is not stored, or its object can't be understood.
+NodeAnswer = NodeState | NodeGone | InvalidInput
+
+_decode_object = msgspec.json.Decoder(dict[str, Any]).decode
+_decode_memory = msgspec.json.Decoder(Memory).decode
+
+
+class JournalDeletion(StrEnum):
+    """What `Nodes.delete_journal` answers."""
+
+    DONE = "done"
+    CHANGED = "changed"  # the entry is no longer the one that the person was shown
+    HELD = "held"  # a live claim holds the node: its worker may be writing
+
+
+class Nodes:
+    """Nodes by name.
+
+    Args:
+        connection: the way to Redis.
+        network: for the infrastructure, which it keeps decoded.
+    """
+
+    def __init__(self, connection: Connection, network: NetworkCache) -> None:
+        self._connection = connection
+        self._keys = connection.keys
+        self._network = network
+
+    def read(self, name: NodeName) -> NodeState:
+        """Read everything that is known of a node, in one round trip.
+
+        Raises:
+            NodeGone: no such node is stored.
+            InvalidInput: its object can't be understood.
+        """
+        answer = self.decode_state(name, self._connection.send(commands.read_node(self._keys, name))[0])
+        if isinstance(answer, NodeState):
+            return answer
+        raise answer
+
+    def read_many(self, names: Sequence[NodeName]) -> Iterator[tuple[NodeName, NodeAnswer]]:
+        """Read many nodes, in portions, in the order of `names`."""
+        for start in range(0, len(names), PORTION_COUNT):
+            portion = names[start : start + PORTION_COUNT]
+            answers = self._connection.send(*(commands.read_node(self._keys, name) for name in portion))
+            for name, answer in zip(portion, answers, strict=True):
+                yield name, self.decode_state(name, answer)
+
+    def decode_state(self, name: NodeName, answer: Sequence[Any]) -> NodeAnswer:
+        """Decode the answer of read_node.lua."""
+        stored, memory, journal, stamp, ledger, cooldowns, now_ms, facts, limits = answer
+        if not stored:
+            return NodeGone(f"node {name}: no CiliumNode of that name is known; is the watcher running?")
+        obj = _decode_object(stored)
+        known_limits, requested = decode_limits(limits, now_ms)
+        try:
+            return assemble(
+                obj,
+                facts=decode_facts(machine_of(obj)[0], facts),
+                limits=known_limits,
+                limits_requested=requested,
+                infrastructure=self._network.at(stamp) or Infrastructure(),
+                reserved={subnet.decode(): int(count) for subnet, count in _pairs(ledger)},
+                cooling_down=frozenset(subnet.decode() for subnet, until in _pairs(cooldowns) if float(until) > now_ms),
+                memory=_decode_memory(memory) if memory else Memory(),
+                journal=journal,
+                now=now_ms / 1000,
+            )
+        except InvalidInput as error:
+            return error
+
+    # -- objects ---------------------------------------------------------------------------------
+    def before(self, objects: Sequence[Mapping[str, Any]]) -> list[dict[str, Any] | Literal[False] | None]:
+        """Compare objects with the stored ones; one round trip per 200 objects.
+
+        Returns:
+            Per object: False if its resourceVersion is not newer than the stored one's, else the object
+            that is stored (None if there is none).
+        """
+        found: list[dict[str, Any] | Literal[False] | None] = []
+        for start in range(0, len(objects), PORTION_COUNT):
+            metas = [obj["metadata"] for obj in objects[start : start + PORTION_COUNT]]
+            names = [meta["name"] for meta in metas]
+            stored, versions = self._connection.send(
+                ("HMGET", self._keys.nodes, *names), ("HMGET", self._keys.versions, *names)
+            )
+            for meta, value, version in zip(metas, stored, versions, strict=True):
+                known = version.decode().split(" ")[0] if version else ""
+                newer = (len(meta["resourceVersion"]), meta["resourceVersion"]) > (len(known), known)
+                found.append(False if not newer else _decode_object(value) if value else None)
+        return found
+
+    def object(self, name: NodeName) -> dict[str, Any] | None:
+        """The stored object, or None."""
+        return next(iter(self.objects([name])), None)
+
+    def objects(self, names: Collection[NodeName]) -> list[dict[str, Any]]:
+        """The stored objects of some nodes; those that aren't stored are missing."""
+        if not names:
+            return []
+        (stored,) = self._connection.send(("HMGET", self._keys.nodes, *names))
+        return [_decode_object(value) for value in stored if value]
+
+    def all_objects(self) -> Iterable[dict[str, Any]]:
+        """All stored objects, read in portions; one that changes meanwhile is shown once, as it was or is."""
+        with translated():
+            seen: dict[bytes, bytes] = dict(self._connection.client.hscan_iter(self._keys.nodes, count=SCAN_COUNT))
+        for stored in seen.values():
+            yield _decode_object(stored)
+
+    def names(self) -> list[NodeName]:
+        """The names of all stored nodes."""
+        (names,) = self._connection.send(("HKEYS", self._keys.nodes))
+        return [NodeName(name.decode()) for name in names]
+
+    def remove(self, name: NodeName, *, uid: str = "", resource_version: str = "") -> bool:
+        """Remove a node with its memory and journal, if it is still that uid (or not newer than that version).
+
+        Returns:
+            Whether it was removed.
+        """
+        keys = [self._keys.nodes, self._keys.versions, self._keys.memory, self._keys.journal]
+        return bool(self._connection.run("remove_node", keys, [name, uid, resource_version]) == 1)
+
+    def remove_leftovers(self, name: NodeName) -> None:
+        """Delete what a run that was under way may have written of a node that was removed."""
+        self._connection.send(
+            ("ZREM", self._keys.reads, name),
+            ("HDEL", self._keys.memory, name),
+            ("HDEL", self._keys.journal, name),
+        )
+
+    def in_deficit(self) -> list[NodeName]:
+        """Nodes that lack addresses which they could have, the longest first."""
+        (names,) = self._connection.send(("ZRANGE", self._keys.deficits, 0, -1))
+        return [NodeName(name.decode()) for name in names]
+
+    # -- journals --------------------------------------------------------------------------------
+    def journal(self, name: NodeName) -> bytes | None:
+        """The entry of the interface creation that is under way for a node, or None."""
+        (entry,) = self._connection.send(("HGET", self._keys.journal, name))
+        return cast("bytes | None", entry)
+
+    def journals(self) -> dict[NodeName, bytes]:
+        """The entries of all interface creations under way."""
+        (entries,) = self._connection.send(("HGETALL", self._keys.journal))
+        return {NodeName(name.decode()): entry for name, entry in entries.items()}
+
+    def delete_journal(self, name: NodeName, entry: bytes) -> JournalDeletion:
+        """Delete a node's journal entry, if it is still `entry` and no live claim holds the node."""
+        keys = [self._keys.work(WorkKind.MAINTAIN, name), self._keys.journal]
+        return JournalDeletion(self._connection.run("delete_journal", keys, [name, entry]).decode())
+
+
+def _pairs(flat: Sequence[bytes]) -> Iterator[tuple[bytes, bytes]]:
+    """A script answers a map as a flat list."""
+    return zip(flat[::2], flat[1::2], strict=True)

@@ -1,0 +1,31 @@
+-- Claim a piece of work for the length of a lease.
+--
+-- KEYS    1: work hash, 2: pending, 3: fence
+-- ARGV    1: name of the work, 2: the claim's token, 3: lease (ms)
+-- Answer  {fence, revision seen, 1 if the work was woken before}, or nil while a live claim holds the work
+--
+-- Why a script: of two workers that received the same message only one may hold the work, and the revision
+-- must be read at the same instant. A repeated call (its first answer was lost) finds its own token and gets
+-- the same answer.
+
+local now = now_ms()
+local token, fence, lease, seen, revision, wake, woken =
+  unpack(redis.call('HMGET', KEYS[1], 'token', 'fence', 'lease', 'seen_revision', 'revision', 'wake', 'woken'))
+
+if lease and tonumber(lease) > now then
+  if token == ARGV[2] then
+    return { tonumber(fence), tonumber(seen), tonumber(woken) }
+  end
+  return false
+end
+
+-- Not below the clock (in µs): fences keep growing when Redis was emptied or lost its last writes.
+local next_fence = math.max((tonumber(redis.call('GET', KEYS[3])) or 0) + 1, now * 1000)
+redis.call('SET', KEYS[3], next_fence)
+revision = tonumber(revision) or 0
+woken = wake and 1 or 0
+local ends = now + tonumber(ARGV[3])
+redis.call('HDEL', KEYS[1], 'sent', 'sends', 'not_before', 'wake')
+redis.call('HSET', KEYS[1], 'token', ARGV[2], 'fence', next_fence, 'lease', ends, 'seen_revision', revision, 'woken', woken)
+redis.call('ZADD', KEYS[2], ends, ARGV[1])
+return { next_fence, revision, woken }

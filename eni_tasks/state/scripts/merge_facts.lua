@@ -1,0 +1,39 @@
+-- Accept what a describe call showed of an instance, if nothing newer is known.
+--
+-- KEYS    1: facts, 2: times of the state generation
+-- ARGV    1: interfaces (JSON), 2: when the read started (ms), 3: the version it was compared with,
+--         4: "1" if it lacks something that was known, 5: settle time of EC2's reads (ms), 6: lifetime (ms),
+--         7: "1" if the object shows that the node was served before
+-- Answer  1, or 0 if the instance must be read again
+--
+-- Why a script: a mutation may end between the comparison and the write, and reads overtake each other.
+
+-- Redis was emptied, or was always empty: it has no record of earlier mutations, so a read must have started
+-- after all that may have happened before.
+local began_at, quiet_until = unpack(redis.call('HMGET', KEYS[2], 'began_at', 'quiet_until'))
+if not began_at or tonumber(ARGV[2]) < math.max(tonumber(began_at), tonumber(quiet_until) or 0) then
+  return 0
+end
+local described_at, mutated_at, version = unpack(redis.call('HMGET', KEYS[1], 'described_at', 'mutated_at', 'version'))
+local started_at = tonumber(ARGV[2])
+if not mutated_at and ARGV[7] == '1' then
+  mutated_at = began_at
+end
+if (tonumber(version) or 0) ~= tonumber(ARGV[3])
+  or started_at < (tonumber(described_at) or 0)
+  or (mutated_at and started_at < tonumber(mutated_at) + tonumber(ARGV[5])) then
+  return 0
+end
+redis.call('HINCRBY', KEYS[1], 'version', 1)
+redis.call('HDEL', KEYS[1], 'tries')
+if ARGV[4] == '1' then
+  -- The time of the first such read stays: a second one confirms it only if it started well after the first.
+  redis.call('HSETNX', KEYS[1], 'unconfirmed_since', ARGV[2])
+  -- A first read may be unconfirmed too: what it showed is stored for comparison only.
+  redis.call('HSETNX', KEYS[1], 'interfaces', ARGV[1])
+else
+  redis.call('HDEL', KEYS[1], 'unconfirmed_since', 'mutation_pending')
+  redis.call('HSET', KEYS[1], 'interfaces', ARGV[1], 'described_at', ARGV[2])
+end
+redis.call('PEXPIRE', KEYS[1], ARGV[6])
+return 1

@@ -1,0 +1,25 @@
+-- Read everything that a decision about one node looks at.
+--
+-- KEYS    1: nodes, 2: versions, 3: memory, 4: journal, 5: infrastructure, 6: ledger, 7: cooldowns, 8: limits
+-- ARGV    1: node name, 2: prefix of facts (same hash tag as KEYS), then the fields of facts to read
+-- Answer  {object, memory, journal, infrastructure's stamp, ledger, cooldowns, time (ms), facts, limits}
+--
+-- Why a script: the object says which instance's facts and which type's limits are needed, and a second round trip
+-- for them would be the greater part of what a run costs. Their key can't be in KEYS for the same reason; it lives
+-- where the others live.
+
+local name = ARGV[1]
+local known = redis.call('HGET', KEYS[2], name) or ''
+local instance, instance_type = string.match(known, '^%S* %S* (%S*) (%S*)$')
+local facts = redis.call('HMGET', ARGV[2] .. (instance or ''), unpack(ARGV, 3))
+return {
+  redis.call('HGET', KEYS[1], name),
+  redis.call('HGET', KEYS[3], name),
+  redis.call('HGET', KEYS[4], name),
+  redis.call('HGET', KEYS[5], 'described_at'),
+  redis.call('HGETALL', KEYS[6]),
+  redis.call('ZRANGE', KEYS[7], 0, -1, 'WITHSCORES'),
+  now_ms(),
+  facts,
+  redis.call('HGET', KEYS[8], instance_type or ''),
+}
