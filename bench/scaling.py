@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from meters import check
 
-from eni_tasks.ports.work import WorkKind
+from eni_tasks.model.work import WorkKind
 from eni_tasks.sandbox.running import Sandbox
 
 LATENCY_MS, NODES = "50", 150
@@ -36,7 +36,7 @@ def serve(workers: int) -> float:
         for name in ("watcher", "resync", "apiserver"):
             system.start(name)
         services = system.services()
-        until(lambda: services.lookout.look(()).work[WorkKind.MAINTAIN].pending_count == NODES)
+        until(lambda: services.state.summary.read(()).work[WorkKind.MAINTAIN].pending_count == NODES)
         for number in range(workers):
             arguments = ["worker", "--queue", "ec2", "--threads", "1"]
             system.children.start(f"ec2-{number}", "eni_tasks.cli", arguments, system.environment)

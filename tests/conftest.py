@@ -1,9 +1,12 @@
 """Marks each test by the folder it lives in, so that a kind can be chosen with -m."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from eni_tasks.state import connection
 
 # How long an example takes is the machine's business.
 settings.register_profile("any machine", deadline=None)
@@ -18,3 +21,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         kind = item.path.relative_to(root).parts[0]
         if kind in KINDS:
             item.add_marker(kind)
+
+
+@pytest.fixture(autouse=True)
+def real_time() -> Iterator[None]:
+    """Each test begins and ends with Redis' own time, whatever it did to the clock."""
+    yield
+    connection.advance_clock(-connection.clock_offset_seconds())

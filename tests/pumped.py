@@ -1,23 +1,22 @@
 """The whole system in one process, moved by hand: no watcher, no workers, no waiting.
 
-`pump` carries out the hints that wait, one after the other. Time passes by moving what Redis keeps
-into the past and EC2's clock ahead.
+`pump` carries out the messages that wait, one after the other. Time passes by moving the clocks of Redis' scripts and
+of EC2 ahead.
 """
 
 from __future__ import annotations
 
-import json
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from pumped_world import LEASE_SECONDS, World
 
-from eni_tasks.ports.work import WorkKind
+from eni_tasks.model.work import Pass, WorkKind
 from eni_tasks.sandbox.ec2.server import Ec2Server
 from eni_tasks.sandbox.ec2.worlds import build_default_world
 from eni_tasks.sandbox.kube.admin import write_kubeconfig
 from eni_tasks.sandbox.kube.server import KubeServer
-from eni_tasks.services.dispatch import INVENTORY, ORPHANS
+from eni_tasks.state.connection import advance_clock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,12 +28,6 @@ if TYPE_CHECKING:
 
 __all__ = ["LEASE_SECONDS", "Killed", "System", "running"]
 
-# What Redis keeps that is a time in milliseconds: fields of hashes, and scores of these sorted sets.
-_TIMES = ("sent", "not_before", "lease", "described_at", "mutated_at", "doubted_at", "at", "halved_at", "throttled_at")
-_TIMES += ("until", "probe", "began_at", "quiet_until", "promised", "read_at")
-# The same in seconds, within JSON.
-_JSON_TIMES = ("failed_at", "not_running_until", "full_at", "begun_at")
-
 
 class Killed(BaseException):
     """The worker died here: nothing of ours may catch it."""
@@ -44,30 +37,32 @@ class System(World):
     """Everything that one test drives."""
 
     # -- moving it -----------------------------------------------------------------------------
-    def take_in(self, services: Services | None = None) -> None:
+    def ingest(self, services: Services | None = None) -> None:
         """Do the watcher's work: list all objects, and hand them over."""
         services = services or self.services
         names, version = [], ""
         for page in services.node_feed.pages():
-            services.intake.changed(page.objects)
+            services.ingest.changed(page.objects)
             names += [obj["metadata"]["name"] for obj in page.objects]
             version = page.resource_version
-        services.intake.listed(names, version)
+        services.ingest.listed(names, version)
 
     def pump(self, services: Services | None = None) -> list[dict[str, Any]]:
-        """Carry out the hints that wait, and those that they cause; returns the reports."""
+        """Carry out the messages that wait, and those that they cause; returns the reports."""
         services = services or self.services
         reports = []
-        while self.hints.waiting:
-            kind, name = self.hints.waiting.popleft()
+        while self.messages.waiting:
+            kind, name = self.messages.waiting.popleft()
             if kind is WorkKind.MAINTAIN:
                 reports.append(services.maintain.run(name))
             elif kind is WorkKind.PUBLISH:
                 reports.append(services.publish.run(name))
-            elif name == ORPHANS:
+            elif name is Pass.ORPHANS:
                 reports.append(services.orphans.run())
+            elif name is Pass.INVENTORY:
+                reports.append(services.refresh.read_inventory())
             else:
-                reports.append(services.refresh.inventory() if name == INVENTORY else services.refresh.instances())
+                reports.append(services.refresh.read_requested())
             assert len(reports) < 2000, "it never comes to rest"
         return reports
 
@@ -76,11 +71,11 @@ class System(World):
         services = services or self.services
         ends_at, reports = self._ahead_seconds + within_seconds, []
         while True:
-            self.take_in(services)
-            services.dispatch.sweep(200)
-            if services.store.due_reads():
-                services.dispatch.refresh_instances()
-            if self.hints.waiting:
+            self.ingest(services)
+            services.work.requeue_overdue(200)
+            if services.state.reads.due_count():
+                services.work.enqueue_pass(Pass.INSTANCES)
+            if self.messages.waiting:
                 reports += self.pump(services)
                 continue
             wait = self._next_due_seconds()
@@ -91,12 +86,12 @@ class System(World):
 
     def settle_reads(self) -> None:
         """Have the new nodes read, and leave what follows waiting."""
-        self.take_in()
-        self.services.refresh.instances()
+        self.ingest()
+        self.services.refresh.read_requested()
 
     def resync(self, services: Services | None = None) -> None:
         """Let everything be read again, and what follows from it be done."""
-        (services or self.services).dispatch.refresh_inventory()
+        (services or self.services).work.enqueue_pass(Pass.INVENTORY, ends_wait=True)
         self.settle(services)
 
     def later(self, seconds: float) -> None:
@@ -104,32 +99,14 @@ class System(World):
         if not seconds:
             return
         self._ahead_seconds += seconds
-        milliseconds = round(seconds * 1000)
-        for key in self._all_keys():
-            match self.redis.type(key):
-                case b"zset":
-                    for member, score in self.redis.zrange(key, 0, -1, withscores=True):
-                        self.redis.zadd(key, {member: score - milliseconds})
-                case b"hash":
-                    self._age(key, seconds, milliseconds)
-
-    def _age(self, key: bytes, seconds: float, milliseconds: int) -> None:
-        for field, value in self.redis.hgetall(key).items():
-            if field.decode() in _TIMES:
-                self.redis.hset(key, field, int(float(value)) - milliseconds)
-            elif key.decode() in (self._keys.memory, self._keys.journal):
-                entry = json.loads(value)
-                aged = {name: max(0.0, entry[name] - seconds) for name in _JSON_TIMES if name in entry}
-                self.redis.hset(key, field, json.dumps(entry | aged))
-            elif key.decode() == self._keys.limits and value.startswith(b"-"):
-                self.redis.hset(key, field, f"-{int(float(value[1:])) - milliseconds}")
+        advance_clock(seconds)
 
     def _next_due_seconds(self) -> float | None:
         """How long until something that waits is due; None if nothing waits."""
         keys = [*(self._keys.pending(kind) for kind in WorkKind), self._keys.reads]
         first = [self.redis.zrange(key, 0, 0, withscores=True) for key in keys]
         due = [entry[0][1] / 1000 for entry in first if entry]
-        return max(0.0, min(due) - self.services.store.now()) + 0.002 if due else None
+        return max(0.0, min(due) - self.services.state.now()) + 0.002 if due else None
 
     # -- dying ---------------------------------------------------------------------------------
     @staticmethod

@@ -1,7 +1,7 @@
 """The servers of one test, and how it acts on them from outside and looks at what became of it.
 
 Redis, the EC2 API and the Kubernetes API are real servers on loopback; the services are those of
-production, except that hints are queued instead of sent. `pumped` moves it all.
+production, except that messages are queued instead of sent. `pumped` moves it all.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ import uuid
 from collections import Counter, deque
 from typing import TYPE_CHECKING, Any
 
-from eni_tasks.adapters.state.connection import connect
-from eni_tasks.adapters.state.keys import Keys
 from eni_tasks.bootstrap import Services
 from eni_tasks.model.network import NodeName
-from eni_tasks.services.inspect import Inspect, NodeView
+from eni_tasks.services.status import NodeStatus
 from eni_tasks.settings import Settings
+from eni_tasks.state.connection import connect
+from eni_tasks.state.keys import Keys
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from eni_tasks.ports.work import WorkKind
+    from eni_tasks.model.work import Pass, WorkKind
     from eni_tasks.sandbox.ec2.records import Instance, Interface
     from eni_tasks.sandbox.ec2.server import Ec2Server
     from eni_tasks.sandbox.ec2.worlds import DefaultWorld
@@ -34,14 +34,14 @@ LEASE_SECONDS = 7.0
 MUTATIONS = ("Create", "Attach", "Modify", "Assign", "Unassign", "Detach", "Delete")
 
 
-class Hints:
+class WaitingMessages:
     """Messages that wait in this process, and the number of all that were sent."""
 
     def __init__(self) -> None:
-        self.waiting: deque[tuple[WorkKind, NodeName]] = deque()
+        self.waiting: deque[tuple[WorkKind, NodeName | Pass]] = deque()
         self.sent: Counter[WorkKind] = Counter()
 
-    def send(self, kind: WorkKind, name: NodeName) -> None:
+    def send(self, kind: WorkKind, name: NodeName | Pass) -> None:
         self.sent[kind] += 1
         self.waiting.append((kind, name))
 
@@ -52,7 +52,7 @@ class World:
     def __init__(self, redis_url: str, ec2: Ec2Server, built: DefaultWorld, kube: KubeServer, **settings: Any) -> None:
         self.cluster = f"t-{uuid.uuid4().hex}"
         self.ec2, self.built, self.kube = ec2.control, built, kube.api
-        self.hints = Hints()
+        self.messages = WaitingMessages()
         self.redis = connect(redis_url, connections=8)
         self._settings = {
             "cluster": self.cluster,
@@ -67,26 +67,26 @@ class World:
         self._ahead_seconds = 0.0
         built.world.clock = lambda: time.time() + self._ahead_seconds
         self.services = self.process()
-        # Redis has held its content for long.
-        self.services.store.begin_epoch()
-        self.redis.hset(self._keys.epoch_times, "began_at", 0)
+        # The state generation began long ago.
+        self.services.state.coordination.begin_generation()
+        self.redis.hset(self._keys.generation_times, "began_at", 0)
 
     def process(self) -> Services:
         """The services of one more process."""
-        services = Services(Settings(**self._settings), self.hints)
+        services = Services(Settings(**self._settings), self.messages)
         self._opened.append(services)
         return services
 
     def empty_redis(self) -> None:
-        """Lose all that Redis held, hints included; a watcher that was not there before begins anew."""
+        """Lose all that Redis held, messages included; a watcher that was not there before begins anew."""
         self.redis.delete(*self._all_keys())
-        self.hints.waiting.clear()
-        self.services.store.begin_epoch()
+        self.messages.waiting.clear()
+        self.services.state.coordination.begin_generation()
 
     def close(self) -> None:
         """Close what the test opened."""
         for services in self._opened:
-            services.store._client.close()
+            services.state.connection.client.close()
         self.redis.close()
 
     # -- the outside ---------------------------------------------------------------------------
@@ -190,19 +190,19 @@ class World:
         kept: dict[str, Any] = json.loads(self.redis.hget(self._keys.memory, name) or "{}")
         return kept
 
-    def budget(self, action: str) -> dict[str, float]:
-        """The shared budget of an EC2 action."""
-        return {name.decode(): float(value) for name, value in self.redis.hgetall(self._keys.budget(action)).items()}
+    def bucket(self, action: str) -> dict[str, float]:
+        """The shared token bucket of an EC2 action."""
+        return {name.decode(): float(value) for name, value in self.redis.hgetall(self._keys.bucket(action)).items()}
 
-    def view(self, name: str = "node") -> NodeView:
+    def status(self, name: str = "node") -> NodeStatus:
         """The node as people see it."""
-        return Inspect(self.services.store, self.services.policy).node(NodeName(name))
+        return self.services.status.node(NodeName(name)).status
 
     def fresh(self) -> None:
-        """Count anew."""
+        """Reset all counts."""
         self.ec2.reset_calls()
         self.kube.requests.reset()
-        self.hints.sent.clear()
+        self.messages.sent.clear()
 
     def mutations(self) -> dict[str, int]:
         """EC2's mutations since `fresh`, refused ones included, by the first word of the action."""

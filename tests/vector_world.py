@@ -1,4 +1,4 @@
-"""The vectors' world in our values: one vector becomes a `Snapshot`, for any test that replays it.
+"""The vectors' world in our values: one vector becomes a `NodeState`, for any test that replays it.
 
 Vectors write down what Cilium's operator saw. Two things need translating. An interface's `addresses`
 there contain the addresses expanded from its prefixes, and in the vectors of 1.6 also its primary,
@@ -27,7 +27,8 @@ from eni_tasks.model.network import (
     Vpc,
     VpcId,
 )
-from eni_tasks.model.node import Memory, Policy, Snapshot
+from eni_tasks.model.node import Memory, Node, Policy
+from eni_tasks.model.state import Facts, NodeState
 
 VECTORS = Path(__file__).parent / "vectors"
 POLICY = Policy(cluster="test", interface_tags={"io.cilium/cilium-managed": "true", "io.cilium/cluster-name": "test"})
@@ -53,19 +54,27 @@ def required(vector: Vector) -> dict[str, Any]:
     return dict(vector.get("expected_fixed") or vector["expected"])
 
 
-def snapshot(vector: Vector, memory: Memory | None = None) -> Snapshot:
-    """Build the snapshot of an action vector."""
+def node_state(vector: Vector, memory: Memory | None = None) -> NodeState:
+    """Build the node state of an action vector."""
     given = vector["input"]
     obj = cilium_object(given["cilium_node"], primaries_pooled=vector["semantics"] == "1.6")
     node = parse_node(obj)
     ec2 = given["ec2"]
-    return Snapshot(
-        node=node,
-        interfaces=interfaces(ec2["enis"], instance_id=node.instance_id, vpc_id=node.vpc_id),
+    return known_state(
+        node,
+        interfaces(ec2["enis"], instance_id=node.instance_id, vpc_id=node.vpc_id),
         limits=limits(node.instance_type, ec2["limits"].get(node.instance_type)),
         infrastructure=infrastructure(ec2),
         memory=memory or Memory(),
     )
+
+
+def known_state(node: Node, interfaces: tuple[Interface, ...] | None, **more: Any) -> NodeState:
+    """Build the state of a node whose interfaces are known, or unknown with None."""
+    facts = None
+    if interfaces is not None:
+        facts = Facts(instance_id=node.instance_id, interfaces=interfaces, described_at=1.0)
+    return NodeState(node=node, facts=facts, **more)
 
 
 def cilium_object(partial: dict[str, Any], *, primaries_pooled: bool = False) -> dict[str, Any]:

@@ -189,6 +189,11 @@ def advance_clock(seconds: float) -> None:
     _clock_offset_ms += round(seconds * 1000)
 
 
+def clock_offset_seconds() -> float:
+    """The sum of all calls of `advance_clock`."""
+    return _clock_offset_ms / 1000
+
+
 @lru_cache(maxsize=2)
 def _script_texts(clock_offset_ms: int) -> dict[str, tuple[str, bytes]]:
     """Read each script with what stands before it: name → (the name that Redis gives it, text)."""

@@ -14,15 +14,14 @@ from pydantic import SecretStr
 
 from chaos import history
 from chaos.agents import PRE_ALLOCATE
-from eni_tasks.adapters.state.keys import Keys
 from eni_tasks.bootstrap import Services
 from eni_tasks.errors import EniTasksError
 from eni_tasks.model.network import NodeName
-from eni_tasks.ports.work import WorkKind
+from eni_tasks.model.work import Pass, WorkKind
 from eni_tasks.sandbox.running import CLUSTER
-from eni_tasks.services.dispatch import ORPHANS
-from eni_tasks.services.inspect import Inspect
+from eni_tasks.services.status import Status
 from eni_tasks.settings import Settings
+from eni_tasks.state.keys import Keys
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,7 +52,7 @@ class Verdict:
         self._ground = ground
         url = SecretStr(ground.sandbox.environment["ENI_TASKS_REDIS_URL"])
         self._services = Services(Settings(cluster=CLUSTER, redis_url=url), _Silence())
-        self._inspect = Inspect(self._services.store, self._services.policy)
+        self._inspect = Status(self._services.store, self._services.policy)
         self._keys = Keys(CLUSTER)
 
     def close(self) -> None:
@@ -88,7 +87,7 @@ class Verdict:
         try:
             for kind in WorkKind:
                 for name in state.zrange(keys.pending(kind), 0, -1):
-                    if name.decode() == ORPHANS:
+                    if name.decode() == Pass.ORPHANS:
                         continue  # the collector waits for its grace
                     yield f"{kind} of {name.decode()} is pending: {state.hgetall(keys.work(kind, name.decode()))}"
             for what, key in {"journal": keys.journal, "ledger": keys.ledger}.items():

@@ -92,7 +92,7 @@ class Workers:
 
     def finish(self, system: System) -> None:
         """Another process takes over when the claims of the dead have run out."""
-        system.hints.waiting.clear()
+        system.messages.waiting.clear()
         system.later(LEASE_SECONDS + 1)
         successor = system.process()
         successor.__dict__["ec2"] = self._reader
@@ -158,7 +158,7 @@ def a_new_object(system: System) -> None:
 
 def a_new_object_taken_in(system: System) -> None:
     system.add_node()
-    system.take_in()
+    system.ingest()
 
 
 def pods_came(system: System) -> None:
@@ -174,7 +174,7 @@ def somebody_took_addresses(system: System) -> None:
     system.ec2.remove_interface(interface.id)
     system.ec2.add_interface(interface.subnet_id, instance_id=instance_of(system), device_index=0, secondary_count=2)
     system.later(60)
-    system.services.dispatch.refresh_inventory()
+    system.services.work.enqueue_pass(Pass.INVENTORY, ends_wait=True)
 
 
 def another_machine(system: System) -> None:
@@ -202,7 +202,7 @@ def interfaces_left_over(system: System) -> None:
         system.ec2.add_interface(system.built.pod_subnets["a"], tags=ownership(system.cluster))
     system.services.orphans.run()
     system.later(600)
-    system.services.dispatch.collect_orphans()
+    system.services.work.collect_orphans()
 
 
 def machine_replaced(system: System) -> None:
@@ -268,7 +268,7 @@ def right(system: System, case: Case) -> None:
     assert all(each.attachment.delete_on_termination for each in attached)
     assert system.pool() == {address: each.id for each in attached for address in each.addresses}
     assert set(system.object()["status"]["eni"]["enis"]) == {each.id for each in attached}
-    assert system.view().ready
+    assert system.status().ready
     assert system.clean()
     if case.assigns is not None:
         assert sum(call.effect for call in system.ec2.calls("AssignPrivateIpAddresses")) == case.assigns

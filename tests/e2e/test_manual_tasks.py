@@ -107,7 +107,7 @@ def test_wrong_arguments_are_refused_by_name_and_do_nothing(system: System) -> N
         shown = outcome(system, uuid)
         assert shown["state"] == "FAILURE", shown
         assert words in shown["exception"]
-    assert system.services.budgets.paused() is None
+    assert system.services.state.limiter.paused() is None
     assert not any("Traceback" in (system.sandbox.folder / f"{queue}.log").read_text() for queue in QUEUES)
 
 

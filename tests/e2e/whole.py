@@ -16,7 +16,7 @@ from pydantic import SecretStr
 
 from eni_tasks.bootstrap import Services
 from eni_tasks.sandbox.running import CLUSTER, Sandbox
-from eni_tasks.services.inspect import Inspect, NodeView
+from eni_tasks.services.status import NodeStatus, Status
 from eni_tasks.settings import Settings
 from eni_tasks.tasks.registry import QUEUES
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from eni_tasks.model.network import NodeName
-    from eni_tasks.ports.work import WorkKind
+    from eni_tasks.model.work import WorkKind
 
 ROOT = Path(__file__).parents[2]
 DEADLINE_SECONDS = 90.0
@@ -56,7 +56,7 @@ class System:
         url = sandbox.environment["ENI_TASKS_REDIS_URL"]
         self.redis = redis.Redis.from_url(url)
         self.services = Services(Settings(cluster=CLUSTER, redis_url=SecretStr(url)), Silence())
-        self.inspect = Inspect(self.services.store, self.services.policy)
+        self.inspect = Status(self.services.store, self.services.policy)
         self._http = urllib3.PoolManager(retries=False, timeout=10.0)
 
     def close(self) -> None:
@@ -79,7 +79,7 @@ class System:
             command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
         )
 
-    def views(self) -> dict[str, NodeView]:
+    def views(self) -> dict[str, NodeStatus]:
         """All nodes as people see them."""
         return {view.node: view for view in self.inspect.fleet()}
 

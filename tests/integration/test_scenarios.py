@@ -150,7 +150,7 @@ class Play:
     def shown(self, instance: Instance, check: dict[str, Any]) -> dict[str, Any]:
         """What the check looks at, as it is."""
         self.system.settle()
-        view, obj = self.system.view(), self.system.object()
+        view, obj = self.system.status(), self.system.object()
         first = obj["spec"]["eni"].get("first-interface-index", 0)
         excluded = obj["spec"]["eni"].get("exclude-interface-tags", {})
         interfaces = self.system.interfaces(instance)
@@ -207,7 +207,7 @@ def test_a_stopped_instance(system: pumped.System, monkeypatch: pytest.MonkeyPat
         faults = [Fault(action=action, code="IncorrectState", message=error["message"], times=None) for error in errors]
         system.ec2.add_faults(faults)
     system.settle()
-    view = system.view()
+    view = system.status()
     assert required(vector) == {
         "marked_not_running": view.reason == "instance-not-running",
         "available": view.available,
@@ -228,7 +228,7 @@ def test_a_hundred_nodes(system: pumped.System, monkeypatch: pytest.MonkeyPatch)
         play.publish(instance, {"spec": {"eni": {"instance-id": "i-1", **eni}}}, f"node-{number}")
     play.open()
     system.settle()
-    views = [system.view(f"node-{number}") for number in range(given["nodes"])]
+    views = [system.status(f"node-{number}") for number in range(given["nodes"])]
     expected = required(vector)
     figures = {(view.available, view.used, view.needed) for view in views}
     assert figures == {tuple(expected["per_node"][name] for name in ("available", "used", "needed"))}

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from eni_tasks.bootstrap import Services
-    from eni_tasks.ports.work import WorkKind
+    from eni_tasks.model.work import WorkKind
 
 NODE = NodeName("node")
 
@@ -34,12 +34,12 @@ def publish(services: Services) -> None:
 
 def instances(services: Services) -> None:
     """A read of the instances that were noted."""
-    services.refresh.instances()
+    services.refresh.read_requested()
 
 
 def inventory(services: Services) -> None:
     """A read of everything."""
-    services.refresh.inventory()
+    services.refresh.read_inventory()
 
 
 def orphans(services: Services) -> None:
@@ -51,10 +51,10 @@ def intake(services: Services) -> None:
     """The watcher's list, handed over."""
     names, version = [], ""
     for page in services.node_feed.pages():
-        services.intake.changed(page.objects)
+        services.ingest.changed(page.objects)
         names += [obj["metadata"]["name"] for obj in page.objects]
         version = page.resource_version
-    services.intake.listed(names, version)
+    services.ingest.listed(names, version)
 
 
 def tick(services: Services) -> None:

@@ -6,17 +6,17 @@ import pytest
 
 from eni_tasks.exporter.gauges import of_fleet, of_nodes
 from eni_tasks.model.network import NodeName
-from eni_tasks.services.inspect import NodeView
+from eni_tasks.services.status import NodeStatus
 
 NOW = 1000.0
 
 
-def gauges(*views: NodeView) -> dict[tuple[str, ...], float]:
+def gauges(*views: NodeStatus) -> dict[tuple[str, ...], float]:
     return {(sample.name, *sample.labels): sample.value for sample in of_fleet(views, NOW)}
 
 
-def view(name: str = "n", **figures: object) -> NodeView:
-    return NodeView(node=NodeName(name), **figures)  # type: ignore[arg-type]
+def view(name: str = "n", **figures: object) -> NodeStatus:
+    return NodeStatus(node=NodeName(name), **figures)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

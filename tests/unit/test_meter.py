@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from eni_tasks.observability.meter import Meter, Part
+from eni_tasks.observability.counters import Counters, Series
 from eni_tasks.observability.metrics import METRICS
 
 OPS, CALLS = "ipam_ip_allocation_ops", "ec2_api_duration_seconds"
@@ -14,16 +14,16 @@ CALL = {"operation": "A", "response_code": "OK"}
 
 
 def test_sums_by_label_until_they_are_drained():
-    meter = Meter()
+    meter = Counters()
     meter.count(OPS, {"subnet_id": "a"}, 5)
     meter.count(OPS, {"subnet_id": "b"}, 2)
     meter.count(OPS, {"subnet_id": "a"})
-    assert meter.drain() == {Part(OPS, "", ("a",)): 6, Part(OPS, "", ("b",)): 2}
+    assert meter.drain() == {Series(OPS, "", ("a",)): 6, Series(OPS, "", ("b",)): 2}
     assert meter.drain() == {}
 
 
 def test_the_order_of_labels_is_the_metrics():
-    meter = Meter()
+    meter = Counters()
     meter.observe(CALLS, {"response_code": "OK", "operation": "A"}, 1)
     assert {part.labels for part in meter.drain()} == {("A", "OK")}
 
@@ -34,9 +34,9 @@ def test_the_order_of_labels_is_the_metrics():
     ids=str,
 )
 def test_a_bucket_includes_its_upper_bound(seconds, bucket):
-    meter = Meter()
+    meter = Counters()
     meter.observe(CALLS, CALL, seconds)
-    assert meter.drain() == {Part(CALLS, bucket, ("A", "OK")): 1, Part(CALLS, "sum", ("A", "OK")): seconds}
+    assert meter.drain() == {Series(CALLS, bucket, ("A", "OK")): 1, Series(CALLS, "sum", ("A", "OK")): seconds}
 
 
 @pytest.mark.parametrize(
@@ -46,11 +46,11 @@ def test_a_bucket_includes_its_upper_bound(seconds, bucket):
 )
 def test_a_mistake_of_the_caller_is_told(name, labels):
     with pytest.raises(KeyError):
-        Meter().count(name, labels)
+        Counters().count(name, labels)
 
 
 def test_threads_lose_nothing():
-    meter, drained = Meter(), []
+    meter, drained = Counters(), []
 
     def work():
         for _ in range(2000):
@@ -66,7 +66,7 @@ def test_threads_lose_nothing():
 
 
 def test_every_metric_that_processes_make_can_be_entered():
-    meter = Meter()
+    meter = Counters()
     for metric in METRICS.values():
         labels = dict.fromkeys(metric.labels, "x")
         (meter.observe if metric.buckets else meter.count)(metric.name, labels, 1)

@@ -58,12 +58,12 @@ def test_what_was_and_what_comes_until_ctrl_c(
 
 
 def test_a_reader_that_left_ends_it(system: System, follow: Callable[..., subprocess.Popen[str]]) -> None:
-    system.services.store.event("Seen", {})
+    system.services.state.events.append("Seen", {})
     process = follow("--limit", "1")
     assert process.stdout is not None
     assert process.stderr is not None
     assert "Seen" in process.stdout.readline()
     process.stdout.close()
-    system.services.store.event("Unseen", {})
+    system.services.state.events.append("Unseen", {})
     process.wait(timeout=20)
     assert "Traceback" not in process.stderr.read()

@@ -8,7 +8,7 @@ import pumped
 import pytest
 
 from eni_tasks.model.network import NodeName
-from eni_tasks.ports.work import WorkKind
+from eni_tasks.model.work import WorkKind
 from eni_tasks.sandbox.ec2.knobs import Fault
 
 if TYPE_CHECKING:
@@ -91,12 +91,12 @@ def test_an_interface_in_the_making_is_shown_with_its_step(system: System, cli: 
 def test_work_under_way_is_shown_until_nobody_renews_it(system: System, cli: Commands, kind: WorkKind) -> None:
     system.add_node()
     system.settle()
-    assert system.services.work.claim(kind, NODE)
+    assert system.services.state.queue.claim(kind, NODE)
     assert cli.json("status", NODE)["work"][kind]["doing"] == "running"
     assert cli.json("status")["nodes"][0]["standing"]["doing"] == "running"
     system.later(pumped.LEASE_SECONDS + 1)
     assert cli.json("status", NODE)["work"][kind]["doing"] == "overdue"
-    system.services.work.mark(kind, [(NODE, 1)])
+    system.services.state.queue.enqueue(kind, [(NODE, 1)])
     assert cli.json("status", NODE)["work"][kind]["doing"] == "queued"
 
 
@@ -112,7 +112,7 @@ def test_an_object_that_cannot_be_understood_is_shown(system: System, cli: Comma
 
 def test_an_instance_never_read(system: System, cli: Commands) -> None:
     system.add_node()
-    system.take_in()
+    system.ingest()
     assert cli.json("status", code=1)["unread_count"] == 1
     text = cli("status", NODE, code=1)
     assert "Facts: never read." in text

@@ -8,7 +8,8 @@ import pumped
 import pytest
 
 from eni_tasks.model.network import NodeName
-from eni_tasks.ports.work import READS, WorkKind
+from eni_tasks.model.work import WorkKind
+from eni_tasks.state.limiter import READS
 
 if TYPE_CHECKING:
     from commands import Commands
@@ -25,7 +26,7 @@ def test_a_pause_stops_mutations_and_nothing_else(system: System, cli: Commands)
     system.settle()
     assert system.mutations() == {}
     assert system.reads()["DescribeNetworkInterfaces"] == 1
-    assert "paused by Ada: a subnet is being moved" in system.view().last_action
+    assert "paused by Ada: a subnet is being moved" in system.status().last_action
     assert "The pause by Ada" in cli("resume")
     system.settle(within_seconds=31)
     assert len(system.pool()) == 8
@@ -46,17 +47,17 @@ def test_what_trouble_of_the_account_stopped_may_be_tried_again_once_it_is_mende
     system.settle()
     assert "AssignPrivateIpAddresses is stopped for everybody: UnauthorizedOperation" in cli("status", code=1)
     cli("maintain", NODE)
-    system.hints.waiting.clear()
+    system.messages.waiting.clear()
     system.ec2.set_knobs(denied_actions=[])
     report = cli.json("resume")
     assert (report["closed"], report["ended"]) == (["AssignPrivateIpAddresses"], None)
     system.services.maintain.run(NODE)
-    assert system.view().available == 8
+    assert system.status().available == 8
     assert "is stopped" not in cli("status", code=1)
 
 
 def test_a_stop_for_want_of_a_good_read_is_not_lifted_by_hand(system: System, cli: Commands) -> None:
-    system.services.budgets.open_breaker(READS, "reads of EC2 fail", 60)
+    system.services.state.limiter.open_breaker(READS, "reads of EC2 fail", 60)
     assert "All mutations are stopped until EC2 was read again: reads of EC2 fail." in cli("status", code=1)
     assert cli("resume") == "Nothing was paused or stopped.\n"
     assert READS in cli.json("status", code=1)["look"]["breakers"]
@@ -76,7 +77,7 @@ def test_a_stop_for_want_of_a_good_read_is_not_lifted_by_hand(system: System, cl
 )
 def test_wrong_use(system: System, cli: Commands, arguments: list[str], words: str) -> None:
     assert words in cli.run(*arguments, code=2).stderr
-    assert system.services.budgets.paused() is None
+    assert system.services.state.limiter.paused() is None
 
 
 def test_somebody_is_named_who_gave_no_name(cli: Commands) -> None:
@@ -87,8 +88,8 @@ def test_somebody_is_named_who_gave_no_name(cli: Commands) -> None:
 def held(system: System, kind: WorkKind = WorkKind.MAINTAIN) -> Any:
     system.add_node()
     system.settle()
-    system.hints.waiting.clear()
-    return system.services.work.claim(kind, NODE)
+    system.messages.waiting.clear()
+    return system.services.state.queue.claim(kind, NODE)
 
 
 @pytest.mark.parametrize(
@@ -104,8 +105,8 @@ def test_a_stuck_claim_ends_now_and_the_node_is_sent(
     assert list(report["ended"]) == [kind]
     assert 0 < report["ended"][kind] <= pumped.LEASE_SECONDS
     assert cli.sent(queue) == [(task, [NODE])]
-    assert system.services.work.renew([claim]) == [claim]  # its holder has lost it
-    assert system.services.work.claim(kind, NODE) is not None
+    assert system.services.state.queue.renew([claim]) == [claim]  # its holder has lost it
+    assert system.services.state.queue.claim(kind, NODE) is not None
 
 
 def test_nothing_to_unlock_is_no_trouble(system: System, cli: Commands) -> None:
@@ -133,7 +134,7 @@ def test_a_mutation_under_way_is_waited_for(system: System, cli: Commands) -> No
     assert cli.sent("ec2") == []  # not before the call has certainly ended
     system.settle(system.process(), within_seconds=60)
     assert [len(each.addresses) for each in system.interfaces(instance)] == [8]
-    assert system.view().ready
+    assert system.status().ready
     assert system.clean()
 
 
@@ -182,7 +183,7 @@ def test_an_unreadable_entry_is_struck_out_only_on_demand(system: System, cli: C
     report = cli.json("unlock", NODE, "--strike-out")
     assert report["struck_out"] == '{"step": "dancing"}'
     assert cli.sent("ec2") == [("eni.maintain_node", [NODE])]
-    system.services.dispatch.mark(WorkKind.MAINTAIN, [(NODE, 0)], ends_wait=True)
+    system.services.work.enqueue(WorkKind.MAINTAIN, [(NODE, 0)], ends_wait=True)
     system.later(60)
     system.settle(within_seconds=60)
     assert [len(each.addresses) for each in system.interfaces(instance)] == [0, 8]
@@ -193,11 +194,11 @@ def test_an_entry_that_a_worker_is_writing_stays(system: System) -> None:
     held(system)
     system.redis.hset(system._keys.journal, NODE, b"{}")
     repairs = system.services.repairs
-    assert repairs.strike_out(NODE, b"{}") == "held"
+    assert repairs.delete_journal(NODE, b"{}") == "held"
     system.later(pumped.LEASE_SECONDS + 1)
-    assert repairs.strike_out(NODE, b"y") == "changed"
-    assert repairs.strike_out(NODE, b"{}") == "done"
-    assert repairs.strike_out(NODE, b"{}") == "changed"
+    assert repairs.delete_journal(NODE, b"y") == "changed"
+    assert repairs.delete_journal(NODE, b"{}") == "done"
+    assert repairs.delete_journal(NODE, b"{}") == "changed"
 
 
 # -- resync ------------------------------------------------------------------------------------
@@ -209,7 +210,7 @@ def test_one_instance_is_read_again(system: System, cli: Commands) -> None:
         assert cli.json("resync", "--instance", named)["node"] == NODE
     assert cli.sent("resync") == [("eni.refresh_instances", [])]
     system.fresh()
-    system.services.refresh.instances()
+    system.services.refresh.read_requested()
     assert system.reads() == {"DescribeNetworkInterfaces": 1}
     asked = system.ec2.calls("DescribeNetworkInterfaces")[0].parameters
     assert first.id in str(asked)

@@ -16,7 +16,7 @@ from eni_tasks.exporter import collector
 from eni_tasks.exporter.collector import StateCollector
 from eni_tasks.exporter.serving import make_server
 from eni_tasks.observability.metrics import METRICS, PREFIX, Kind
-from eni_tasks.services.inspect import Inspect
+from eni_tasks.services.status import Status
 from eni_tasks.tasks.registry import QUEUES
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Exporter:
 @contextmanager
 def exporting(system: System, *, node_series: bool = True) -> Iterator[Exporter]:
     parts = system.services
-    inspect = Inspect(parts.store, parts.policy)
+    inspect = Status(parts.store, parts.policy)
     seen = StateCollector(parts.lookout, inspect, parts.meters, QUEUES, node_series=node_series)
     with make_server(seen, "127.0.0.1", 0) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
@@ -97,7 +97,7 @@ def test_a_deleted_node_is_gone_at_the_next_scrape(system: System, exporter: Exp
     assert before["oldest_deficit_seconds", ()] == 0
 
     system.kube.store.delete("b")
-    system.take_in()
+    system.ingest()
     after = exporter.scrape()
     assert not [labels for _, labels in after if "b" in labels]
     assert of(after, "ipam_pool_ips") == {"a": pools["a"], "c": pools["c"]}
@@ -108,10 +108,10 @@ def test_a_deleted_node_is_gone_at_the_next_scrape(system: System, exporter: Exp
 def test_nodes_that_wait_are_in_deficit_with_their_reason(system: System, exporter: Exporter) -> None:
     """S-22: computed from state, so what no run has looked at yet counts as well."""
     system.add_node("new")
-    system.take_in()
+    system.ingest()
     assert of(exporter.scrape(), "nodes")["instance-not-read"] == 1
     assert "new" not in of(exporter.scrape(), "ipam_available_ips")
-    system.services.budgets.pause("ada", "maintenance")
+    system.services.state.limiter.pause("ada", "maintenance")
     system.settle()
     scraped = exporter.scrape()
     assert of(scraped, "ipam_nodes") == {"total": 1, "in-deficit": 1, "at-capacity": 0}
@@ -134,7 +134,7 @@ def test_a_full_node_is_at_capacity(system: System, exporter: Exporter) -> None:
 
 def test_an_object_that_nobody_understands_is_a_node_all_the_same(system: System, exporter: Exporter) -> None:
     system.add_node("odd", ipam={"pre-allocate": 10**15})
-    system.take_in()
+    system.ingest()
     scraped = exporter.scrape()
     assert of(scraped, "nodes")["object-not-understood"] == 1
     assert of(scraped, "ipam_nodes")["total"] == 1
@@ -144,7 +144,7 @@ def test_subnets_less_what_was_taken_since_they_were_described(system: System, e
     system.add_node()
     system.settle()
     scraped = exporter.scrape()
-    described = system.services.store.infrastructure()
+    described = system.services.state.network.infrastructure()
     assert described is not None
     free = {(subnet.availability_zone, subnet.id): subnet.free for subnet in described.subnets.values()}
     shown = {labels: value for (name, labels), value in scraped.items() if name == "ipam_available_ips_per_subnet"}
@@ -155,7 +155,7 @@ def test_subnets_less_what_was_taken_since_they_were_described(system: System, e
 
 def test_what_processes_counted(system: System, exporter: Exporter) -> None:
     """B80: releases, assigns and creations are apart, each with its subnet and what EC2 confirmed."""
-    meter = system.services.meter
+    meter = system.services.counters
     meter.count("ipam_ip_release_ops", {"subnet_id": "a"}, 5)
     meter.count("ipam_interface_creation_ops", {"subnet_id": "b"})
     meter.count("ipam_ip_allocation_ops", {"subnet_id": "b"}, 8)
@@ -163,7 +163,7 @@ def test_what_processes_counted(system: System, exporter: Exporter) -> None:
     for seconds in (0.3, 0.3, 7, 100):
         labels = {"type": "allocateIP", "status": "success", "subnet_id": "b"}
         meter.observe("ipam_allocation_duration_seconds", labels, seconds)
-    with system.services.metering():
+    with system.services.counter_flusher():
         pass
     scraped = exporter.scrape()
     assert of(scraped, "ipam_ip_release_ops") == {"a": 5}
@@ -181,10 +181,10 @@ def test_what_processes_counted(system: System, exporter: Exporter) -> None:
 def test_ec2_calls_and_folded_news_count_by_themselves(system: System, exporter: Exporter) -> None:
     system.add_node()
     system.settle_reads()
-    system.services.dispatch.refresh_inventory()
-    system.services.dispatch.refresh_inventory()
+    system.services.work.enqueue_pass(Pass.INVENTORY, ends_wait=True)
+    system.services.work.enqueue_pass(Pass.INVENTORY, ends_wait=True)
     system.settle()
-    with system.services.metering():
+    with system.services.counter_flusher():
         pass
     scraped = exporter.scrape()
     for action, codes in system.ec2.counts().items():
@@ -253,8 +253,8 @@ def test_an_address_that_is_taken_is_told(exporter: Exporter) -> None:
 
 
 def test_openmetrics_is_spoken_to_those_who_ask_for_it(system: System, exporter: Exporter) -> None:
-    system.services.meter.count("ipam_ip_allocation_ops", {"subnet_id": "b"}, 8)
-    with system.services.metering():
+    system.services.counters.count("ipam_ip_allocation_ops", {"subnet_id": "b"}, 8)
+    with system.services.counter_flusher():
         pass
     answer = exporter.http.request(
         "GET", exporter.url + "/metrics", headers={"Accept": "application/openmetrics-text; version=1.0.0"}
@@ -267,16 +267,16 @@ def test_openmetrics_is_spoken_to_those_who_ask_for_it(system: System, exporter:
 def test_every_documented_metric_can_be_seen(system: System, exporter: Exporter) -> None:
     system.add_node()
     system.settle()
-    system.services.budgets.throttled("CreateNetworkInterface")
-    system.redis.hset(system._keys.switches, "read_at", round(system.services.store.now() * 1000))
-    meter = system.services.meter
+    system.services.state.limiter.throttled("CreateNetworkInterface")
+    system.redis.hset(system._keys.switches, "read_at", round(system.services.state.now() * 1000))
+    meter = system.services.counters
     for metric in METRICS.values():
         labels = dict.fromkeys(metric.labels, "x")
         if metric.kind is Kind.HISTOGRAM:
             meter.observe(metric.name, labels, 1)
         elif metric.kind is not Kind.GAUGE:
             meter.count(metric.name, labels)
-    with system.services.metering():
+    with system.services.counter_flusher():
         pass
     text = exporter.get("/metrics").data.decode()
     shown = {line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")}

@@ -11,9 +11,8 @@ from collecting_under_test import GRACE, PODS, collect, deletes, left, there
 from eni_tasks.adapters.ec2 import reads
 from eni_tasks.domain.tags import ownership
 from eni_tasks.errors import InvalidInput
-from eni_tasks.ports.work import WorkKind
+from eni_tasks.model.work import Pass, WorkKind
 from eni_tasks.sandbox.ec2.knobs import Fault
-from eni_tasks.services.dispatch import ORPHANS
 from eni_tasks.tasks.messages import CeleryMessages
 from eni_tasks.tasks.registry import TASK_QUEUES
 
@@ -31,8 +30,10 @@ def test_b03_seen_on_one_pass_and_deleted_on_a_later_one(fleet: System) -> None:
     assert collect(fleet) == {"found": 1, "deleted": [orphan], "waiting": {}, "kept": {}}
     assert deletes(fleet) == [orphan]
     assert collect(fleet) == {"found": 0, "deleted": [], "waiting": {}, "kept": {}}
-    assert fleet.services.meter.drain()["orphans_deleted_total", "", ()] == 1
-    (event,) = [e for e in fleet.services.store.events(after="0", limit=100) if e.what == "DeleteNetworkInterface"]
+    assert fleet.services.counters.drain()["orphans_deleted_total", "", ()] == 1
+    (event,) = [
+        e for e in fleet.services.state.events.after(after="0", limit=100) if e.what == "DeleteNetworkInterface"
+    ]
     assert event.fields == {
         "interface": orphan,
         "subnet": fleet.built.pod_subnets["a"],
@@ -54,7 +55,7 @@ def test_b03_the_way_back_failed_and_nobody_came_back(system: System) -> None:
     system.empty_redis()
     system.ec2.clear_faults()
     system.settle()
-    assert system.view().ready
+    assert system.status().ready
     (orphan,) = system.ec2.leftovers(ownership(system.cluster))
     assert collect(system)["deleted"] == []
     system.later(GRACE + 1)
@@ -111,7 +112,7 @@ def test_b04_what_a_journal_speaks_of_is_left_alone(system: System, *, made: boo
         system.later(GRACE + 1)
     assert deletes(system) == []
     system.settle(collector, within_seconds=300)
-    assert system.view().ready
+    assert system.status().ready
     assert interface.id in set(system.pool().values())
     assert system.clean()
 
@@ -144,10 +145,10 @@ def test_b05_25_25_and_10_whatever_the_pages(fleet: System, monkeypatch: pytest.
 
 def test_b05_the_rest_follows_without_waiting_for_the_next_period(fleet: System) -> None:
     left(fleet, 30)
-    fleet.services.dispatch.collect_orphans()
+    fleet.services.work.collect_orphans()
     fleet.settle(within_seconds=GRACE + 60)
     assert len(deletes(fleet)) == 30
-    assert fleet.services.lookout.look(()).work[WorkKind.REFRESH].pending_count == 0
+    assert fleet.services.state.summary.read(()).work[WorkKind.REFRESH].pending_count == 0
 
 
 def test_b06_only_what_is_fully_ours(fleet: System) -> None:
@@ -179,7 +180,7 @@ def test_b06_a_cluster_without_a_name_deletes_nothing(
             system.fresh()
             assert "ENI_TASKS_CLUSTER" in collect(system, dry_run=dry_run)["refused"]
             assert system.reads() == system.mutations() == {}
-            assert system.services.lookout.look(()).work[WorkKind.REFRESH].pending_count == 0
+            assert system.services.state.summary.read(()).work[WorkKind.REFRESH].pending_count == 0
         finally:
             system.redis.delete(*system.redis.scan_iter("{eni:default}*"))
 
@@ -216,7 +217,7 @@ def test_the_ticker_starts_a_pass_once_a_period(fleet: System) -> None:
     for _ in range(3):
         for ticker in tickers:
             ticker.tick()
-    assert [hint for hint in fleet.hints.waiting if hint[1] == ORPHANS] == [(WorkKind.REFRESH, ORPHANS)]
+    assert [hint for hint in fleet.messages.waiting if hint[1] == Pass.ORPHANS] == [(WorkKind.REFRESH, Pass.ORPHANS)]
 
 
 def test_the_hint_names_the_task_on_its_queue() -> None:
@@ -226,6 +227,6 @@ def test_the_hint_names_the_task_on_its_queue() -> None:
         def send_task(self, task: str, args: list[str], queue: str, **_: Any) -> None:
             self.sent.append((task, args, queue))
 
-    CeleryMessages(App()).send(WorkKind.REFRESH, ORPHANS)
+    CeleryMessages(App()).send(WorkKind.REFRESH, Pass.ORPHANS)
     assert App.sent == [("eni.collect_orphans", [], "ec2")]
     assert TASK_QUEUES["eni.collect_orphans"] == {"queue": "ec2"}

@@ -10,7 +10,7 @@ from collecting_under_test import GRACE, NODE, PODS, deletes, left
 
 from eni_tasks.domain.tags import ownership
 from eni_tasks.model.network import InstanceId
-from eni_tasks.ports.work import WorkKind
+from eni_tasks.model.work import WorkKind
 
 if TYPE_CHECKING:
     from pumped import System
@@ -20,7 +20,7 @@ def remove(system: System) -> None:
     """Delete the object, and let the watcher see it."""
     uid = system.object()["metadata"]["uid"]
     system.kube.store.delete("node")
-    system.services.intake.gone(NODE, uid)
+    system.services.ingest.removed(NODE, uid)
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["created", "perhaps-created"])
@@ -60,7 +60,7 @@ def test_b07_an_instance_ends_before_its_interface_was_marked(system: System) ->
     assert deletes(system) == []
     system.later(200)
     assert [each.id for each in system.ec2.leftovers(ownership(system.cluster))] == [second.id]
-    system.services.dispatch.collect_orphans()  # the next period
+    system.services.work.collect_orphans()  # the next period
     system.settle(within_seconds=40)
     assert deletes(system) == [second.id]
     assert system.clean()
@@ -68,7 +68,7 @@ def test_b07_an_instance_ends_before_its_interface_was_marked(system: System) ->
 
 def test_b07_a_call_was_under_way_when_the_node_went(fleet: System) -> None:
     """The first look finds nothing yet; the second does not wait for the next period."""
-    fleet.services.dispatch.collect_orphans([InstanceId("i-0123")])
+    fleet.services.work.collect_orphans([InstanceId("i-0123")])
     fleet.pump()
     (orphan,) = left(fleet)
     fleet.settle(within_seconds=70)
@@ -78,10 +78,10 @@ def test_b07_a_call_was_under_way_when_the_node_went(fleet: System) -> None:
 def test_a_node_goes_while_another_orphan_waits(fleet: System) -> None:
     """Its look does not wait with that one; nor is that one's wait cut short."""
     (other,) = left(fleet, instance="i-other")
-    fleet.services.dispatch.collect_orphans()
+    fleet.services.work.collect_orphans()
     fleet.pump()
     (orphan,) = left(fleet)
-    fleet.services.dispatch.collect_orphans([InstanceId("i-0123")])
+    fleet.services.work.collect_orphans([InstanceId("i-0123")])
     fleet.settle(within_seconds=40)
     assert deletes(fleet) == [orphan]
     fleet.settle(within_seconds=GRACE)
@@ -90,7 +90,7 @@ def test_a_node_goes_while_another_orphan_waits(fleet: System) -> None:
 
 def test_many_nodes_go_at_once_and_one_look_is_enough(fleet: System) -> None:
     for number in range(50):
-        fleet.services.dispatch.collect_orphans([InstanceId(f"i-{number}")])
-    assert fleet.hints.sent == {WorkKind.REFRESH: 1}
+        fleet.services.work.collect_orphans([InstanceId(f"i-{number}")])
+    assert fleet.messages.sent == {WorkKind.REFRESH: 1}
     fleet.settle(within_seconds=120)
     assert fleet.reads()["DescribeNetworkInterfaces"] == 2

@@ -9,7 +9,7 @@ import pytest
 from collecting_under_test import GRACE, REMOVED_WAIT, collect, deletes, left, there
 
 from eni_tasks.adapters.ec2 import reads
-from eni_tasks.ports.work import WorkKind
+from eni_tasks.model.work import WorkKind
 from eni_tasks.sandbox.ec2.knobs import Fault
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def test_a_worker_dies_between_deletes(fleet: System, part: str, method: str, *,
     assert not there(fleet) & set(orphans)
     effects = [call for call in fleet.ec2.calls("DeleteNetworkInterface") if call.effect]
     assert len(effects) == 5
-    assert fleet.services.lookout.look(()).work[WorkKind.REFRESH].pending_count == 0
+    assert fleet.services.state.summary.read(()).work[WorkKind.REFRESH].pending_count == 0
 
 
 @pytest.mark.parametrize(("part", "method"), [("ec2", "unattached_interfaces"), ("orphan_memory", "note")])
@@ -125,12 +125,12 @@ def test_while_paused_nothing_is_deleted(fleet: System) -> None:
     (orphan,) = left(fleet)
     collect(fleet)
     fleet.later(GRACE + 1)
-    fleet.services.budgets.pause("anna", "looking into it")
+    fleet.services.state.limiter.pause("anna", "looking into it")
     report = collect(fleet)
     assert (report["deleted"], report["waiting"]) == ([], {orphan: 0.0})
     assert "paused by anna" in report["stopped"]
     assert fleet.mutations() == {}
-    fleet.services.budgets.resume()
+    fleet.services.state.limiter.resume()
     fleet.settle(within_seconds=40)
     assert deletes(fleet) == [orphan]
 
@@ -155,10 +155,10 @@ def test_a_refused_delete(fleet: System, code: str, status: int, *, stops: bool)
     assert report["deleted"] == ([] if stops else orphans[1:])
     assert code in (report["stopped"] if stops else report["kept"][orphans[0]])
     # The refused one waits anew, so that it stands in nobody's way.
-    assert set(fleet.services.orphan_memory.seen()) == (set(orphans) if stops else set())
+    assert set(fleet.services.state.orphans.seen()) == (set(orphans) if stops else set())
     for _ in range(3):
         fleet.later(GRACE + 1)
-        fleet.services.dispatch.collect_orphans()
+        fleet.services.work.collect_orphans()
         fleet.pump()
     assert not there(fleet) & set(orphans)
 

@@ -17,7 +17,7 @@ def counted(system: System) -> tuple[dict[tuple[str, str], float], dict[tuple[st
     """Operations by metric and subnet, and attempts by their labels."""
     ops: dict[tuple[str, str], float] = {}
     attempts: dict[tuple[str, ...], float] = {}
-    for (name, part, labels), value in system.services.meter.drain().items():
+    for (name, part, labels), value in system.services.counters.drain().items():
         if name in OPS:
             ops[name, labels[0]] = value
         elif name == ATTEMPTS and part != "sum":
@@ -55,5 +55,5 @@ def test_what_ec2_refuses_is_an_attempt_and_no_address(system: System) -> None:
 def test_waits_for_the_budget_are_told_by_action(system: System) -> None:
     system.add_node()
     system.settle()
-    waits = [part for part in system.services.meter.drain() if part.name == "ec2_api_rate_limit_duration_seconds"]
+    waits = [part for part in system.services.counters.drain() if part.name == "ec2_api_rate_limit_duration_seconds"]
     assert {part.labels for part in waits} == {("AssignPrivateIpAddresses",)}

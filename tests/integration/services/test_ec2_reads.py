@@ -46,7 +46,7 @@ def test_one_read_that_misses_an_interface_changes_nothing(system: System) -> No
     assert system.pool() == pool
     assert system.mutations() == {}
     assert system.writes() == {}
-    assert system.view().ready
+    assert system.status().ready
 
 
 def test_while_in_doubt_nothing_is_assigned(system: System) -> None:
@@ -54,7 +54,7 @@ def test_while_in_doubt_nothing_is_assigned(system: System) -> None:
     hide(system, hidden)
     system.resync()
     system.use(12)
-    system.take_in()
+    system.ingest()
     system.pump()
     assert system.mutations() == {}
     system.settle(within_seconds=5)
@@ -73,7 +73,7 @@ def test_an_interface_that_is_gone_in_two_reads_is_gone(system: System) -> None:
     system.resync()
     assert gone not in system.pool().values()
     assert gone not in system.object()["status"]["eni"]["enis"]
-    assert system.view().needed == 0
+    assert system.status().needed == 0
     assert len(system.pool()) == 18
     assert system.clean()
 
@@ -110,7 +110,7 @@ def test_nothing_is_written_or_changed_before_a_good_read(system: System, code: 
     system.ec2.clear_faults()
     system.settle(within_seconds=120)
     assert set(system.pool().values()) == {system.interfaces(instance)[0].id}
-    assert system.view().ready
+    assert system.status().ready
 
 
 def test_nothing_is_changed_while_reads_fail(system: System) -> None:
@@ -127,12 +127,12 @@ def test_nothing_is_changed_while_reads_fail(system: System) -> None:
         system.settle(within_seconds=120)
     assert system.mutations() == {}
     assert "reads of EC2 fail" in system.services.maintain.run(NodeName("node"))["did"][0]
-    assert "AuthFailure" in system.services.lookout.look([]).breakers["reads"].why
+    assert "AuthFailure" in system.services.state.summary.read([]).breakers["reads"].why
     system.ec2.clear_faults()
     system.settle(within_seconds=60)
     assert system.mutations() == {"Assign": 1}
-    assert system.view().ready
-    assert system.services.lookout.look([]).breakers == {}
+    assert system.status().ready
+    assert system.services.state.summary.read([]).breakers == {}
 
 
 def test_one_read_that_fails_stops_nobody(system: System) -> None:
@@ -199,7 +199,7 @@ def test_an_instance_that_ec2_does_not_show_yet(system: System) -> None:
     assert system.writes() == {}
     system.settle(within_seconds=60)
     assert system.mutations() == {"Assign": 1}
-    assert system.view().ready
+    assert system.status().ready
 
 
 def test_one_question_for_a_type_that_nobody_knows(system: System) -> None:
@@ -210,8 +210,8 @@ def test_one_question_for_a_type_that_nobody_knows(system: System) -> None:
     system.settle(within_seconds=60)
     assert system.reads()["DescribeInstanceTypes"] == 2  # with the odd one, and without it
     assert system.mutations() == {"Assign": 1}
-    assert system.view("healthy").ready
-    odd = system.view("odd-7")
+    assert system.status("healthy").ready
+    odd = system.status("odd-7")
     assert odd.reason == "limits-unknown"
     assert "zz9.large" in odd.trouble
     assert "zz9.large" in system.object("odd-7")["status"]["ipam"]["operator-status"]["error"]
@@ -239,10 +239,10 @@ def test_types_cannot_be_asked_for(system: System) -> None:
     system.add_node("second")
     system.add_node("new", "c5.large")
     system.settle(within_seconds=60)
-    assert system.view("second").ready
-    assert not system.view("new").ready
-    assert system.view("new").reason in ("limits-unknown", "instance-not-read")
+    assert system.status("second").ready
+    assert not system.status("new").ready
+    assert system.status("new").reason in ("limits-unknown", "instance-not-read")
     system.ec2.set_knobs(denied_actions=[])
     system.later(601)
     system.resync()
-    assert system.view("new").ready
+    assert system.status("new").ready

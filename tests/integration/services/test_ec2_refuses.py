@@ -52,12 +52,12 @@ def test_assigning_where_the_only_subnet_is_full_creates_nothing(system: System)
     waiting(system, eni=only)
     system.settle(within_seconds=60)
     assert system.mutations() == {"Assign": 1}
-    assert "subnet" in system.view().trouble
+    assert "subnet" in system.status().trouble
     system.later(61)
     system.resync()
     assert system.mutations() == {"Assign": 2}
-    assert system.view().ready
-    assert system.view().trouble == ""
+    assert system.status().ready
+    assert system.status().trouble == ""
 
 
 def test_an_interface_with_room_in_an_empty_subnet_is_no_candidate(system: System) -> None:
@@ -68,7 +68,7 @@ def test_an_interface_with_room_in_an_empty_subnet_is_no_candidate(system: Syste
     system.settle()
     assert system.mutations() == {"Create": 1, "Attach": 1, "Modify": 1}
     assert [each.subnet_id for each in system.interfaces(instance)] == [small, system.built.pod_subnets["a"]]
-    assert system.view().ready
+    assert system.status().ready
 
 
 @pytest.mark.parametrize(("taken", "secondaries"), [(11, None), (10, None), (9, 1), (7, 3)])
@@ -80,7 +80,7 @@ def test_a_new_interface_asks_for_what_its_subnet_has(system: System, taken: int
     system.settle(within_seconds=30)
     if secondaries is None:
         assert system.mutations() == {}
-        assert system.view().reason == "no-subnet-with-room"
+        assert system.status().reason == "no-subnet-with-room"
     else:
         assert system.mutations() == {"Create": 1, "Attach": 1, "Modify": 1}
         assert len(system.interfaces(instance)[1].addresses) == secondaries
@@ -101,7 +101,7 @@ def test_an_instance_that_takes_fewer_interfaces_than_its_type(system: System) -
     assert system.mutations() == {}
     assert len(system.interfaces(instance)) == 3
     assert len(system.pool()) == 87
-    assert system.view().reason == "at-capacity"
+    assert system.status().reason == "at-capacity"
     assert system.clean()
 
 
@@ -116,7 +116,7 @@ def test_more_addresses_on_the_interface_than_we_knew(system: System) -> None:
     assert system.mutations() == {"Assign": 1}
     assert system.reads() == {"DescribeNetworkInterfaces": 1}
     assert len(system.pool()) == 9
-    assert system.view().ready
+    assert system.status().ready
 
 
 # -- attaching ---------------------------------------------------------------------------------
@@ -138,7 +138,7 @@ def test_five_taken_indexes_are_enough(system: System) -> None:
     indexes = [call.parameters["DeviceIndex"] for call in system.ec2.calls("AttachNetworkInterface")]
     assert indexes == ["1", "2", "3", "4", "5"]
     system.settle(within_seconds=300)
-    assert system.view().ready
+    assert system.status().ready
     assert system.clean()
 
 
@@ -149,7 +149,7 @@ def test_an_id_that_ec2_does_not_know_yet(system: System) -> None:
     system.settle(within_seconds=30)
     assert system.mutations() == {"Create": 1, "Attach": 3, "Modify": 1}
     assert len(system.interfaces(instance)) == 2
-    assert system.view().ready
+    assert system.status().ready
 
 
 def test_a_stopped_instance_waits_a_minute_and_counts_no_failure(system: System) -> None:
@@ -157,12 +157,12 @@ def test_a_stopped_instance_waits_a_minute_and_counts_no_failure(system: System)
     system.ec2.stop_instance(instance.id)
     system.settle(within_seconds=55)
     assert system.mutations() == {"Create": 1, "Attach": 1, "Delete": 1}
-    assert system.view().reason == "instance-not-running"
+    assert system.status().reason == "instance-not-running"
     assert "failures" not in system.memory()
     system.ec2.start_instance(instance.id)
     system.settle(within_seconds=10)
     assert system.mutations() == {"Create": 2, "Attach": 2, "Delete": 1, "Modify": 1}
-    assert system.view().ready
+    assert system.status().ready
     assert system.clean()
 
 
@@ -186,12 +186,12 @@ def test_an_interface_that_cannot_be_marked_is_used_all_the_same(system: System)
     system.settle()
     assert system.mutations() == {"Create": 1, "Attach": 1, "Modify": 1}
     assert len(system.pool()) == 8
-    assert "ModifyNetworkInterfaceAttribute" in system.view().trouble
+    assert "ModifyNetworkInterfaceAttribute" in system.status().trouble
     system.settle(within_seconds=30)
     assert system.mutations() == {"Create": 1, "Attach": 1, "Modify": 3}
     assert system.interfaces(instance)[1].attachment.delete_on_termination
-    assert system.view().ready
-    assert system.view().trouble == ""
+    assert system.status().ready
+    assert system.status().trouble == ""
 
 
 # -- no answer ---------------------------------------------------------------------------------
@@ -206,8 +206,8 @@ def test_after_an_unclear_assign_it_is_looked_first(system: System, fault: dict[
     assert system.mutations() == {"Assign": 1 if effect else 2}
     assert len(system.interfaces(instance)[0].addresses) == 8
     assert [call.action for call in system.ec2.calls()][-2:].count("AssignPrivateIpAddresses") == (0 if effect else 1)
-    assert system.view().ready
-    assert system.view().trouble == ""
+    assert system.status().ready
+    assert system.status().trouble == ""
 
 
 @pytest.mark.parametrize("effect", [True, False], ids=["done", "not-done"])
@@ -218,7 +218,7 @@ def test_an_unclear_create_is_repeated_with_its_token(system: System, *, effect:
     assert system.mutations() == {"Create": 2, "Attach": 1, "Modify": 1}
     assert len({call.parameters["ClientToken"] for call in system.ec2.calls("CreateNetworkInterface")}) == 1
     assert len(system.interfaces(instance)) == 2
-    assert system.view().ready
+    assert system.status().ready
     assert system.clean()
 
 
@@ -229,7 +229,7 @@ def test_after_an_unclear_attach_it_is_looked_first(system: System, *, effect: b
     system.settle(within_seconds=120)
     assert system.mutations() == {"Create": 1, "Attach": 1 if effect else 2, "Modify": 1}
     assert len(system.interfaces(instance)) == 2
-    assert system.view().ready
+    assert system.status().ready
     assert system.clean()
 
 
@@ -257,12 +257,12 @@ def test_throttling_slows_everybody_down_and_creates_nothing_else(
     system.settle()
     word = action.removesuffix("PrivateIpAddresses").removesuffix("NetworkInterface")
     assert system.mutations()[word] == 1
-    assert system.budget(action)["factor"] == 0.5
+    assert system.bucket(action)["factor"] == 0.5
     system.settle(within_seconds=10)
     assert system.mutations()[word] == 2
     assert "Delete" not in system.mutations()
     assert len(system.interfaces(instance)) == (2 if eni else 1)
-    assert system.view().ready
+    assert system.status().ready
 
 
 @pytest.mark.parametrize(
@@ -277,10 +277,10 @@ def test_trouble_of_the_account_is_probed_by_one(system: System, how: dict[str, 
     system.ec2.set_knobs(**how)
     system.settle(within_seconds=180)
     assert system.mutations()["Create"] <= 4  # one to begin with, one a minute after that
-    assert all(system.view(f"assigning-{number}").ready for number in range(10))
-    told = system.view("creating-7")
+    assert all(system.status(f"assigning-{number}").ready for number in range(10))
+    told = system.status("creating-7")
     assert "CreateNetworkInterface" in f"{told.trouble} {told.last_action}"
     system.ec2.set_knobs(denied_actions=[], interface_quota=5000)
     system.settle(within_seconds=300)
-    assert [number for number in range(50) if not system.view(f"creating-{number}").ready] == []
+    assert [number for number in range(50) if not system.status(f"creating-{number}").ready] == []
     assert system.clean()

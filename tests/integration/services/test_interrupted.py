@@ -8,8 +8,8 @@ import pumped
 import pytest
 
 from eni_tasks.model.network import NodeName
-from eni_tasks.ports.state import Outcome
-from eni_tasks.ports.work import WorkKind
+from eni_tasks.model.state import Outcome
+from eni_tasks.model.work import WorkKind
 from eni_tasks.sandbox.ec2.knobs import Fault
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def test_a_new_interface_is_finished_by_the_next(
     system.settle(system.process(), within_seconds=300)
     assert [len(each.addresses) for each in system.interfaces(instance)] == [0, 8]
     assert len(system.pool()) == 8
-    assert system.view().ready
+    assert system.status().ready
     assert system.interfaces(instance)[1].attachment.delete_on_termination
     # Where one may have been sent, it is looked first.
     assert len(system.ec2.calls("AttachNetworkInterface")) == 1
@@ -96,7 +96,7 @@ def test_the_way_back_is_finished_by_the_next(
     deleted = [call for call in system.ec2.calls("DeleteNetworkInterface") if call.code == "OK"]
     assert len({call.parameters["NetworkInterfaceId"] for call in deleted}) == (0 if kept_at_once else 1)
     assert [len(each.addresses) for each in system.interfaces(instance)] == [0, 8]
-    assert system.view().ready
+    assert system.status().ready
     assert system.clean()
 
 
@@ -108,7 +108,7 @@ def test_addresses_are_not_assigned_twice(system: System, part: str, method: str
     assert len([call for call in system.ec2.calls("AssignPrivateIpAddresses") if call.effect]) == 1
     assert [len(each.addresses) for each in system.interfaces(instance)] == [8]
     assert len(system.pool()) == 8
-    assert system.view().ready
+    assert system.status().ready
     assert system.clean()
 
 
@@ -138,21 +138,21 @@ def test_who_lost_the_claim_makes_no_further_mutation(system: System) -> None:
         return made
 
     system.services.ec2.create_interface = slow
-    system.services.dispatch.sweep(10)
+    system.services.work.requeue_overdue(10)
     first = system.services.maintain.run(NODE)
     assert "another worker" in first["skipped"]
     assert reports[0]["did"]
     assert system.mutations() == {"Create": 2, "Attach": 1, "Modify": 1}
     assert len(system.interfaces(instance)) == 2
     system.settle(other, within_seconds=60)
-    assert system.view().ready
+    assert system.status().ready
     assert system.clean()
 
 
 def test_a_second_worker_with_the_same_message_does_nothing(system: System) -> None:
     system.add_node()
     system.settle_reads()
-    claim = system.services.work.claim(WorkKind.MAINTAIN, NODE)
+    claim = system.services.state.queue.claim(WorkKind.MAINTAIN, NODE)
     assert claim is not None
     assert "another worker holds this node" in system.process().maintain.run(NODE)["skipped"]
     assert system.mutations() == {}
@@ -163,12 +163,12 @@ def test_a_journal_that_cannot_be_read_stops_only_its_node(system: System, entry
     system.add_node()
     system.add_node("healthy")
     system.settle_reads()
-    claim = system.services.work.claim(WorkKind.MAINTAIN, NODE)
+    claim = system.services.state.queue.claim(WorkKind.MAINTAIN, NODE)
     assert claim is not None
-    assert system.services.store.record(claim, Outcome(journal=entry))
-    system.services.dispatch.finish(claim)
+    assert system.services.state.runs.record(claim, Outcome(journal=entry))
+    system.services.work.finish(claim)
     system.settle()
-    assert system.view("healthy").ready
+    assert system.status("healthy").ready
     assert system.pool() == {}
     assert "journal entry" in system.services.maintain.run(NODE)["failed"]
 
@@ -184,11 +184,11 @@ def test_a_process_that_is_told_to_end_hands_back_between_two_calls(system: Syst
         return real(**parameters)
 
     services.ec2.create_interface = told
-    services.dispatch.sweep(10)
+    services.work.requeue_overdue(10)
     report = services.maintain.run(NODE)
     assert "another goes on" in report["did"][-1]
     assert system.mutations() == {"Create": 1}
     system.settle(other, within_seconds=5)
     assert system.mutations() == {"Create": 1, "Attach": 1, "Modify": 1}
     assert len(system.interfaces(instance)) == 2
-    assert system.view().ready
+    assert system.status().ready

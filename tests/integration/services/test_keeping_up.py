@@ -27,7 +27,7 @@ def system(redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> I
 def ticking(system: System) -> Any:
     ticker = system.services.ticker(lambda: None)
     assert ticker.tick()
-    system.hints.waiting.clear()
+    system.messages.waiting.clear()
     return ticker
 
 
@@ -37,36 +37,36 @@ def test_a_deficit_that_nobody_serves(system: System) -> None:
     system.settle()
     ticker = ticking(system)
     system.use(3)
-    system.take_in()
-    system.services.refresh.inventory()
-    system.hints.waiting.clear()
+    system.ingest()
+    system.services.refresh.read_inventory()
+    system.messages.waiting.clear()
     system.later(STUCK_SECONDS - 10)
     assert ticker.tick()
-    system.hints.waiting.clear()
+    system.messages.waiting.clear()
     system.later(11)
     assert not ticker.tick()
-    progress = system.services.store.progress()
+    progress = system.services.state.coordination.progress()
     assert progress.needy == "node"
-    assert progress.needy_since is not None
+    assert progress.deficit_since is not None
     system.resync()
     system.settle(within_seconds=60)
-    assert system.view().ready
+    assert system.status().ready
     assert ticker.tick()
-    assert system.services.store.progress().needy is None
+    assert system.services.state.coordination.progress().needy is None
 
 
 def test_a_node_that_can_hold_no_more_is_no_deficit_of_ours(system: System) -> None:
     system.add_node(instance_type="t3.medium", ipam={"min-allocate": 50})
     system.settle()
-    assert system.view().reason == "at-capacity"
-    assert system.services.store.progress().needy is None
+    assert system.status().reason == "at-capacity"
+    assert system.services.state.coordination.progress().needy is None
 
 
 def test_a_node_that_nobody_reads(system: System) -> None:
-    system.take_in()
+    system.ingest()
     ticker = ticking(system)
     system.add_node()
-    system.take_in()
+    system.ingest()
     system.later(STUCK_SECONDS + 1)
     assert not ticker.tick()
 
@@ -74,7 +74,7 @@ def test_a_node_that_nobody_reads(system: System) -> None:
 def test_reads_that_fail_for_long(system: System) -> None:
     system.add_node()
     system.settle()
-    system.services.refresh.inventory()
+    system.services.refresh.read_inventory()
     ticker = ticking(system)
     system.ec2.add_faults([Fault(action="Describe*", code="AuthFailure", times=None)])
     for _ in range(12):
@@ -88,11 +88,11 @@ def test_reads_that_fail_for_long(system: System) -> None:
 
 def test_a_node_that_is_gone_lacks_nothing(system: System) -> None:
     system.add_node()
-    system.take_in()
-    assert system.services.store.progress().needy == "node"
+    system.ingest()
+    assert system.services.state.coordination.progress().needy == "node"
     system.kube.store.delete("node")
-    system.take_in()
-    assert system.services.store.progress().needy is None
+    system.ingest()
+    assert system.services.state.coordination.progress().needy is None
 
 
 def test_resume_ends_the_wait_of_every_node_that_lacks_addresses(system: System) -> None:
@@ -102,7 +102,7 @@ def test_resume_ends_the_wait_of_every_node_that_lacks_addresses(system: System)
     system.settle(within_seconds=5)
     assert not any(system.pool(f"node-{number}") for number in range(3))
     system.ec2.set_knobs(denied_actions=[])
-    report = system.services.steering.resume()
+    report = system.services.admin.resume()
     assert report["closed"] == ["AssignPrivateIpAddresses"]
     assert report["explanation"][-1] == "3 nodes that lack addresses go on at once."
     system.pump()

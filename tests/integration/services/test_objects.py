@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from eni_tasks.model.network import NodeName
-from eni_tasks.ports.work import WorkKind
+from eni_tasks.model.work import WorkKind
 
 if TYPE_CHECKING:
     from pumped import System
@@ -21,13 +21,13 @@ def test_nothing_is_done_for_a_node_that_is_gone(system: System) -> None:
     instance = system.add_node()
     system.settle()
     system.use(3)
-    system.take_in()
-    system.services.dispatch.mark(WorkKind.PUBLISH, [(NODE, 0)])
-    system.services.store.want_reads([NODE])
+    system.ingest()
+    system.services.work.enqueue(WorkKind.PUBLISH, [(NODE, 0)])
+    system.services.state.reads.request([NODE])
     system.fresh()
     uid = system.object()["metadata"]["uid"]
     system.kube.store.delete("node")
-    system.services.intake.gone(NODE, uid)
+    system.services.ingest.removed(NODE, uid)
     system.pump()
     system.settle(within_seconds=60)
     assert system.mutations() == {}
@@ -44,7 +44,7 @@ def test_a_node_deleted_while_nobody_watched(system: System) -> None:
     system.settle(within_seconds=60)
     assert system.keys_of("node") == []
     assert system.keys_of(instance.id) == []
-    assert system.view("other").ready
+    assert system.status("other").ready
 
 
 def test_an_object_that_went_before_the_write(system: System) -> None:
@@ -55,7 +55,7 @@ def test_an_object_that_went_before_the_write(system: System) -> None:
     system.kube.store.delete("node")
     system.services.maintain.run(NODE)
     assert "404" in system.services.publish.run(NODE)["skipped"]
-    system.services.intake.gone(NODE, uid)
+    system.services.ingest.removed(NODE, uid)
     system.pump()
     assert system.writes() == {"status": 1}
     assert system.keys_of("node") == []
@@ -70,7 +70,7 @@ def test_a_node_that_is_being_deleted_gets_nothing_more(system: System) -> None:
     system.settle(within_seconds=60)
     assert system.mutations() == {}
     assert system.writes() == {}
-    assert system.view().reason == "node-is-being-deleted"
+    assert system.status().reason == "node-is-being-deleted"
 
 
 def test_a_node_that_is_to_be_ignored(system: System) -> None:
@@ -121,7 +121,7 @@ def test_a_node_comes_back_smaller_with_its_interfaces(system: System) -> None:
     system.settle(within_seconds=10)
     assert [len(each.addresses) for each in system.interfaces(instance)] == [9, 9, 9]
     assert system.reads()["DescribeNetworkInterfaces"] == 1
-    assert system.view().reason == "at-capacity"
+    assert system.status().reason == "at-capacity"
     assert system.clean()
 
 
@@ -143,14 +143,14 @@ def test_the_machine_changes_in_the_middle_of_a_new_interface(system: System) ->
         made = real(**parameters)
         system.services.ec2.create_interface = real
         system.change("node", lambda body: body["spec"].update({"instance-id": new.id}))
-        system.take_in()
+        system.ingest()
         return made
 
     system.services.ec2.create_interface = slow
     system.settle(within_seconds=120)
     assert [len(each.addresses) for each in system.interfaces(new)] == [0, 8]
     assert set(system.pool().values()) == {system.interfaces(new)[1].id}
-    assert system.view().ready
+    assert system.status().ready
     assert system.ec2.violations() == []
 
 
@@ -170,10 +170,10 @@ def test_an_empty_instance_id_asks_and_writes_nothing(system: System, eni: dict[
     assert reads.pop("DescribeNetworkInterfaces", 0) == 0
     assert system.mutations() == {}
     assert system.object() == before
-    assert system.view().reason == "no-instance-id"
+    assert system.status().reason == "no-instance-id"
     system.change("node", lambda body: body["spec"].update({"instance-id": instance.id}))
     system.settle(within_seconds=10)
-    assert system.view().ready
+    assert system.status().ready
 
 
 @pytest.mark.parametrize(
@@ -195,8 +195,8 @@ def test_a_strange_object_troubles_only_itself(system: System, spec: dict[str, A
     system.add_node("strange", **spec)
     system.add_node("healthy")
     system.settle(within_seconds=60)
-    assert system.view("healthy").ready
-    strange = system.view("strange")
+    assert system.status("healthy").ready
+    strange = system.status("strange")
     assert strange.reason
     assert strange.explanation
     assert sum(system.mutations().values()) <= 12

@@ -66,7 +66,7 @@ def test_one_bad_node_of_a_hundred(system: System, kind: str, most_calls: int) -
             "asked ever later, then with everything else only"
         )
     assert system.pool(BAD) == {}
-    assert system.view(BAD).explanation
+    assert system.status(BAD).explanation
 
 
 def test_trouble_of_the_account_is_tried_by_one(system: System) -> None:
@@ -89,7 +89,7 @@ def test_six_nodes_and_two_subnets_with_room_for_three_interfaces_each(system: S
     for name in names:
         system.add_node(name, eni=PODS | {"subnet-tags": {"six": "yes"}})
     system.settle_reads()
-    system.hints.waiting.clear()
+    system.messages.waiting.clear()
     barrier = threading.Barrier(len(names))
 
     def run(name: NodeName) -> None:

@@ -44,7 +44,7 @@ def test_a_new_node_is_filled(
         each.id: list(each.addresses) for each in interfaces
     }
     assert all(each.attachment.delete_on_termination for each in interfaces[1:] if each.attachment)
-    assert system.view().ready
+    assert system.status().ready
     assert system.clean()
 
 
@@ -57,7 +57,7 @@ def test_one_used_address_costs_one_assign_and_two_writes(system: System) -> Non
     assert system.mutations() == {"Assign": 1}
     assert system.reads() == {}
     assert system.writes() == {"status": 1, "spec": 1}
-    assert dict(system.hints.sent) == {"maintain": 1, "publish": 1}
+    assert dict(system.messages.sent) == {"maintain": 1, "publish": 1}
     assert len(system.pool()) == 9
     assert len(system.interfaces(instance)[0].addresses) == 9
 
@@ -70,7 +70,7 @@ def test_when_nothing_changed_nothing_is_done(system: System) -> None:
     system.settle(within_seconds=3600)
     assert system.mutations() == {}
     assert system.writes() == {}
-    assert dict(system.hints.sent) == {"refresh": 1}
+    assert dict(system.messages.sent) == {"refresh": 1}
     assert set(system.reads().values()) == {1}
 
 
@@ -87,9 +87,9 @@ def test_a_doubled_message_changes_nothing(system: System) -> None:
     system.add_node()
     system.settle()
     system.use(1)
-    system.take_in()
+    system.ingest()
     system.fresh()
-    system.hints.waiting.extend([*system.hints.waiting] * 3)
+    system.messages.waiting.extend([*system.messages.waiting] * 3)
     system.settle()
     assert system.mutations() == {"Assign": 1}
     assert system.writes() == {"status": 1, "spec": 1}
@@ -101,8 +101,8 @@ def test_many_events_of_one_change_cause_one_assign(system: System) -> None:
     system.fresh()
     for count in (1, 2, 3, 4, 5):
         system.use(count)
-        system.take_in()
-    assert system.hints.sent["maintain"] == 1
+        system.ingest()
+    assert system.messages.sent["maintain"] == 1
     system.settle()
     assert system.mutations() == {"Create": 1, "Attach": 1, "Modify": 1, "Assign": 1}
     assert len(system.pool()) == 13
@@ -119,4 +119,4 @@ def test_what_redis_forgot_is_found_again(system: System) -> None:
     assert system.writes() == {}
     assert system.pool() == before
     assert len(system.interfaces(instance)) == 1
-    assert system.view().ready
+    assert system.status().ready

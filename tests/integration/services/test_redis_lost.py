@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from pumped import System
 
-    from eni_tasks.services.ticking import Ticker
+    from eni_tasks.services.tick import Ticker
 
 NODE = NodeName("node")
 SETTLE_SECONDS = 5.0
@@ -32,7 +32,7 @@ def come_back(system: System, *, within_seconds: float, ticker: Ticker | None = 
     services = system.process()
     ticker = ticker or services.ticker(lambda: None)
     ticker.tick()
-    system.take_in(services)
+    system.ingest(services)
     ticker.tick()
     system.settle(services, within_seconds=within_seconds)
 
@@ -46,13 +46,13 @@ def test_a_read_that_lags_serves_no_need_twice(system: System) -> None:
     assert [len(each.addresses) for each in system.interfaces(instance)] == [9]
     system.ec2.set_knobs(read_lag_seconds=SETTLE_SECONDS - 1)
     system.use(4)
-    system.take_in()
+    system.ingest()
     system.services.maintain.run(NODE)  # an interface is made, which neither reads nor the object show yet
     system.empty_redis()
     come_back(system, within_seconds=300)
     assert sum(len(each.addresses) for each in system.interfaces(instance)) == 12
     assert len(system.pool()) == 12
-    assert system.view().ready
+    assert system.status().ready
     assert system.clean()
 
 

@@ -19,7 +19,7 @@ def test_the_next_machine_is_not_shown_the_last_ones_addresses(system: System, w
     system.add_node()
     system.settle()
     system.use(1)
-    system.take_in()
+    system.ingest()
     system.services.maintain.run(NODE)
     replaced = system.launch()
     nodes = system.services.publish._nodes
@@ -41,4 +41,4 @@ def test_the_next_machine_is_not_shown_the_last_ones_addresses(system: System, w
     (interface,) = system.interfaces(replaced)
     assert set(system.pool().values()) == {interface.id}
     assert set(system.object()["status"]["eni"]["enis"]) == {interface.id}
-    assert system.view().ready
+    assert system.status().ready

@@ -31,7 +31,7 @@ def test_the_next_machine_is_not_given_the_last_ones_interface(system: System, *
     theirs = system.interfaces(new)
     assert [len(each.addresses) for each in theirs] == [0, 8]
     assert set(system.pool().values()) == {theirs[1].id}
-    assert system.view().ready
+    assert system.status().ready
     assert not any(
         b'{"resource":"%b"}' % made.id.encode() in event.line for event in system.kube.store.history.since(since)
     )

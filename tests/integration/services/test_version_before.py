@@ -15,7 +15,7 @@ import pumped
 import pytest
 
 from eni_tasks.model.network import NodeName
-from eni_tasks.services.saga import SagaStep, decode
+from eni_tasks.services.journal import CreationStep, decode
 
 if TYPE_CHECKING:
     from pumped import System
@@ -50,7 +50,7 @@ def died_before(system: System) -> None:
 
 def records(system: System) -> dict[str, Any]:
     """The file, for this cluster and with its times moved to now."""
-    ahead = system.services.store.now() - DIED_AT - 1000
+    ahead = system.services.state.now() - DIED_AT - 1000
     text = MILLISECONDS.sub(lambda found: str(int(found[0]) + round(ahead * 1000)), BEFORE)
     text = SECONDS.sub(lambda found: str(float(found[0]) + ahead), text)
     loaded: dict[str, Any] = json.loads(text.replace("{cluster}", system.cluster))
@@ -78,7 +78,7 @@ def test_what_the_version_before_began_is_finished(system: System) -> None:
     died_before(system)
     system.fresh()
     system.settle(within_seconds=300)
-    assert system.view().ready
+    assert system.status().ready
     assert len(system.pool()) == 8
     assert system.mutations() == {"Attach": 1, "Modify": 1}
     assert system.clean()
@@ -96,10 +96,10 @@ def test_fields_that_this_version_does_not_know_are_passed_over(system: System, 
         for key in [key for key in system._all_keys() if f":v1:{of}" in key.decode()]:
             system.redis.hset(key, "tomorrow", 1)
     system.settle(within_seconds=300)
-    assert system.view().ready
+    assert system.status().ready
     assert system.clean()
 
 
 def test_the_steps_of_a_saga_are_a_wire_format() -> None:
     """A renamed step would leave an interface to nobody; a new one is unknown to the version before."""
-    assert {step.value for step in SagaStep} == {"intent", "created", "attaching", "attached", "undo"}
+    assert {step.value for step in CreationStep} == {"intent", "created", "attaching", "attached", "undo"}

@@ -58,7 +58,7 @@ def test_the_agent_reports_between_our_reading_and_our_writing(system: System) -
     system.settle(within_seconds=30)
     assert set(system.object()["status"]["ipam"]["used"]) == set(reported)
     assert len(system.pool()) == 12
-    assert system.view().ready
+    assert system.status().ready
 
 
 def test_a_person_changes_the_spec_between_our_reading_and_our_writing(system: System) -> None:
@@ -118,4 +118,4 @@ def test_missing_rights_are_not_hammered(system: System) -> None:
     assert system.writes()["status"] <= 11
     system.kube.knobs.denied = []
     system.settle(within_seconds=60)
-    assert system.view().ready
+    assert system.status().ready

@@ -9,11 +9,12 @@ import random
 import sys
 import time
 
-from eni_tasks.adapters.state.connection import Scripts, connect
-from eni_tasks.adapters.state.keys import Keys
 from eni_tasks.adapters.state.work import RedisWork
+
 from eni_tasks.model.network import NodeName
-from eni_tasks.ports.work import Finished, WorkKind
+from eni_tasks.model.work import Finished, WorkKind
+from eni_tasks.state.connection import Scripts, connect
+from eni_tasks.state.keys import Keys
 
 
 def main(url: str, cluster: str, lease_seconds: str, overdue_seconds: str) -> None:

@@ -10,12 +10,12 @@ import pytest
 from state_under_test import INSTANCE, KIND, LEASE, NODE, State
 
 from eni_tasks.model.network import InstanceId
-from eni_tasks.ports.work import Grant, Spent
+from eni_tasks.state.limiter import Acquired, AcquireResult
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from eni_tasks.ports.work import Claim
+    from eni_tasks.model.work import Claim
 
 NO_INSTANCE = InstanceId("")
 
@@ -25,57 +25,57 @@ def claim(state: State) -> Claim:
     return state.claim()
 
 
-def spend(state: State, claim: Claim, *, urgent: bool = True, action: str = "A") -> Spent:
-    return state.budgets.spend(claim, action, NO_INSTANCE, urgent=urgent, busy_seconds=1)
+def spend(state: State, claim: Claim, *, urgent: bool = True, action: str = "A") -> Acquired:
+    return state.limiter.acquire(claim, action, NO_INSTANCE, urgent=urgent, busy_seconds=1)
 
 
 def grants(state: State, claim: Claim, *, urgent: bool = True) -> int:
     """Spend until the bucket says no; returns how many tokens there were."""
     count = 0
-    while spend(state, claim, urgent=urgent).grant is Grant.OK:
+    while spend(state, claim, urgent=urgent).result is AcquireResult.OK:
         count += 1
     return count
 
 
 def renewed(state: State, claim: Claim, seconds: float) -> None:
     state.later(seconds)
-    state.client.hset(state.keys.work(KIND, NODE), "lease", round((state.store.now() + LEASE) * 1000))
+    state.client.hset(state.keys.work(KIND, NODE), "lease", round((state.now() + LEASE) * 1000))
 
 
 # -- fence ------------------------------------------------------------------------------------------
 def test_a_lease_that_ran_out_spends_nothing(state: State, claim: Claim) -> None:
     state.later(LEASE)
-    assert spend(state, claim).grant is Grant.LOST
+    assert spend(state, claim).result is AcquireResult.LOST
     assert grants(state, state.claim()) == 10
 
 
 def test_a_successor_fences_off_the_former_holder(state: State, claim: Claim) -> None:
     state.later(LEASE)
     successor = state.claim()
-    assert spend(state, claim).grant is Grant.LOST
-    assert spend(state, successor).grant is Grant.OK
+    assert spend(state, claim).result is AcquireResult.LOST
+    assert spend(state, successor).result is AcquireResult.OK
 
 
 def test_a_forgotten_node_is_fenced_off(state: State, claim: Claim) -> None:
-    state.work.forget(NODE)
-    assert spend(state, claim).grant is Grant.LOST
+    state.queue.remove(NODE)
+    assert spend(state, claim).result is AcquireResult.LOST
 
 
 def test_the_claim_outlives_the_call(state: State, claim: Claim) -> None:
     state.later(LEASE - 2)
-    state.budgets.spend(claim, "A", NO_INSTANCE, urgent=True, busy_seconds=25)
+    state.limiter.acquire(claim, "A", NO_INSTANCE, urgent=True, busy_seconds=25)
     state.later(24)
-    assert state.work.claim(KIND, NODE) is None
-    assert state.work.sweep(KIND, 9) == []
+    assert state.queue.claim(KIND, NODE) is None
+    assert state.queue.requeue_overdue(KIND, 9) == []
     state.later(1)
-    assert state.work.claim(KIND, NODE) is not None
+    assert state.queue.claim(KIND, NODE) is not None
 
 
 def test_a_renewal_does_not_shorten_it(state: State, claim: Claim) -> None:
-    state.budgets.spend(claim, "A", NO_INSTANCE, urgent=True, busy_seconds=2 * LEASE)
-    assert state.work.renew([claim]) == []
+    state.limiter.acquire(claim, "A", NO_INSTANCE, urgent=True, busy_seconds=2 * LEASE)
+    assert state.queue.renew([claim]) == []
     state.later(LEASE)
-    assert state.work.renew([claim]) == []
+    assert state.queue.renew([claim]) == []
 
 
 # -- bucket -----------------------------------------------------------------------------------------
@@ -94,18 +94,18 @@ def test_the_last_tokens_are_for_urgent_work(redis_url: str, size: int, routine:
 def test_no_budget(redis_url: str, action: str) -> None:
     state = State(redis_url, {"Unlimited": (0, 0)})
     claim = state.claim()
-    assert all(spend(state, claim, action=action).grant is Grant.OK for _ in range(300))
+    assert all(spend(state, claim, action=action).result is AcquireResult.OK for _ in range(300))
     state.client.close()
 
 
 def test_the_wait_is_until_a_token_is_there(state: State, claim: Claim) -> None:
     grants(state, claim)
     wait = spend(state, claim)
-    assert (wait.grant, wait.wait_seconds) == (Grant.WAIT, pytest.approx(0.2, abs=0.1))  # 5 a second
+    assert (wait.result, wait.wait_seconds) == (AcquireResult.WAIT, pytest.approx(0.2, abs=0.1))  # 5 a second
     routine = spend(state, claim, urgent=False)
     assert routine.wait_seconds == pytest.approx(0.2, abs=0.1)
     state.later(routine.wait_seconds)
-    assert spend(state, claim, urgent=False).grant is Grant.OK
+    assert spend(state, claim, urgent=False).result is AcquireResult.OK
 
 
 def test_a_bucket_that_is_never_filled_says_so_in_finite_time(redis_url: str) -> None:
@@ -126,7 +126,7 @@ def test_actions_have_buckets_of_their_own(redis_url: str) -> None:
     state = State(redis_url, {"A": (2, 0.001), "B": (2, 0.001)})
     claim = state.claim()
     grants(state, claim)
-    assert spend(state, claim, action="B").grant is Grant.OK
+    assert spend(state, claim, action="B").result is AcquireResult.OK
     state.client.close()
 
 
@@ -147,7 +147,7 @@ def test_eight_workers_share_one_rate(fast: State) -> None:
         claim = fast.claim(f"n{worker}")
         while time.monotonic() < ends:
             answer = spend(fast, claim)
-            if answer.grant is Grant.OK:
+            if answer.result is AcquireResult.OK:
                 counts[worker] += 1
             else:
                 time.sleep(min(answer.wait_seconds, max(0.0, ends - time.monotonic())))
@@ -173,8 +173,8 @@ def rate(state: State, claim: Claim, seconds: int) -> float:
 
 def test_a_throttle_halves_the_rate_for_everybody_and_it_comes_back(state: State, claim: Claim) -> None:
     for _ in range(3):  # three calls were in flight together: that is one reason, not three
-        state.budgets.throttled("A")
-    assert state.client.hget(state.keys.budget("A"), "factor") == b"0.5"
+        state.limiter.throttled("A")
+    assert state.client.hget(state.keys.bucket("A"), "factor") == b"0.5"
     assert grants(state, claim) == 0
     renewed(state, claim, 1)
     # The share goes from 0.55 to 0.95 in these 8 s, of 5 a second: 3.75 on average, and a second's filling before.
@@ -183,52 +183,52 @@ def test_a_throttle_halves_the_rate_for_everybody_and_it_comes_back(state: State
 
 
 def test_nobody_spends_in_the_second_after_a_throttle(state: State, claim: Claim) -> None:
-    state.budgets.throttled("A")
+    state.limiter.throttled("A")
     answer = spend(state, claim)
-    assert answer.grant is Grant.WAIT
+    assert answer.result is AcquireResult.WAIT
     assert answer.wait_seconds == pytest.approx(1, abs=0.2)
     renewed(state, claim, 0.7)
-    state.budgets.throttled("A")  # no second halving, but a second more of silence
-    assert state.client.hget(state.keys.budget("A"), "factor") == b"0.5"
+    state.limiter.throttled("A")  # no second halving, but a second more of silence
+    assert state.client.hget(state.keys.bucket("A"), "factor") == b"0.5"
     assert spend(state, claim).wait_seconds == pytest.approx(1, abs=0.2)
 
 
 def test_throttles_that_go_on_never_bring_the_rate_to_nothing(state: State) -> None:
     for _ in range(60):
-        state.budgets.throttled("A")
+        state.limiter.throttled("A")
         state.later(1)
-    assert float(state.client.hget(state.keys.budget("A"), "factor") or 0) >= 0.05
+    assert float(state.client.hget(state.keys.bucket("A"), "factor") or 0) >= 0.05
 
 
 # -- breaker and pause ----------------------------------------------------------------------------------
 def test_an_open_breaker_stops_its_action_only(redis_url: str) -> None:
     state = State(redis_url, {})
     claim = state.claim()
-    state.budgets.open_breaker("A", "UnauthorizedOperation", 60)
+    state.limiter.open_breaker("A", "UnauthorizedOperation", 60)
     broken = spend(state, claim)
-    assert (broken.grant, broken.why) == (Grant.BROKEN, "UnauthorizedOperation")
+    assert (broken.result, broken.why) == (AcquireResult.BROKEN, "UnauthorizedOperation")
     assert broken.wait_seconds == pytest.approx(60, abs=1)
-    assert spend(state, claim, action="B").grant is Grant.OK
+    assert spend(state, claim, action="B").result is AcquireResult.OK
     state.client.close()
 
 
 def test_one_probe_at_a_time_when_it_is_due(state: State, claim: Claim) -> None:
-    state.budgets.open_breaker("A", "quota", 10)
+    state.limiter.open_breaker("A", "quota", 10)
     renewed(state, claim, 10)
-    assert spend(state, claim) == Spent(grant=Grant.OK, why="probe")
+    assert spend(state, claim) == Acquired(result=AcquireResult.OK, why="probe")
     other = spend(state, claim)
-    assert (other.grant, other.wait_seconds) == (Grant.BROKEN, pytest.approx(1, abs=0.2))
+    assert (other.result, other.wait_seconds) == (AcquireResult.BROKEN, pytest.approx(1, abs=0.2))
     renewed(state, claim, 1)  # the prober died
     assert spend(state, claim).why == "probe"
-    state.budgets.close_breaker("A")
-    assert spend(state, claim) == Spent(grant=Grant.OK)
+    state.limiter.close_breaker("A")
+    assert spend(state, claim) == Acquired(result=AcquireResult.OK)
 
 
 def test_a_probe_that_fails_opens_it_again(state: State, claim: Claim) -> None:
-    state.budgets.open_breaker("A", "quota", 10)
+    state.limiter.open_breaker("A", "quota", 10)
     renewed(state, claim, 10)
     spend(state, claim)
-    state.budgets.open_breaker("A", "quota", 10)
+    state.limiter.open_breaker("A", "quota", 10)
     assert spend(state, claim).wait_seconds == pytest.approx(10, abs=1)
 
 
@@ -236,30 +236,30 @@ def test_a_probe_without_a_token_is_none(redis_url: str) -> None:
     state = State(redis_url, {"A": (1, 1)})
     claim = state.claim()
     spend(state, claim)
-    state.budgets.open_breaker("A", "quota", 0)
-    assert spend(state, claim).grant is Grant.WAIT
+    state.limiter.open_breaker("A", "quota", 0)
+    assert spend(state, claim).result is AcquireResult.WAIT
     renewed(state, claim, 1)
     assert spend(state, claim).why == "probe"
     state.client.close()
 
 
 def test_people_pause_everything(state: State, claim: Claim) -> None:
-    state.budgets.pause("ada", "maintenance of the VPC")
-    pause = state.budgets.paused()
+    state.limiter.pause("ada", "maintenance of the VPC")
+    pause = state.limiter.paused()
     assert pause is not None
-    assert (pause.who, pause.since) == ("ada", pytest.approx(state.store.now(), abs=2))
+    assert (pause.who, pause.since) == ("ada", pytest.approx(state.now(), abs=2))
     answer = spend(state, claim)
-    assert (answer.grant, answer.why) == (Grant.PAUSED, "paused by ada: maintenance of the VPC")
+    assert (answer.result, answer.why) == (AcquireResult.PAUSED, "paused by ada: maintenance of the VPC")
     assert answer.wait_seconds > 0
-    state.budgets.resume()
-    assert state.budgets.paused() is None
+    state.limiter.resume()
+    assert state.limiter.paused() is None
     assert grants(state, claim) == 10
 
 
 def test_what_is_refused_leaves_facts_and_lease_alone(state: State, claim: Claim) -> None:
-    state.budgets.pause("ada", "")
+    state.limiter.pause("ada", "")
     lease = state.client.hget(state.keys.work(KIND, NODE), "lease")
-    state.budgets.spend(claim, "A", INSTANCE, urgent=True, busy_seconds=99)
+    state.limiter.acquire(claim, "A", INSTANCE, urgent=True, busy_seconds=99)
     assert state.client.hget(state.keys.work(KIND, NODE), "lease") == lease
     assert not state.client.exists(state.keys.facts(INSTANCE))
 
@@ -271,6 +271,6 @@ def test_those_who_wait_come_back_one_after_the_other(redis_url: str) -> None:
     waits = [spend(state, claim, urgent=False).wait_seconds for _ in range(40)]
     assert waits[:5] == pytest.approx([0.4, 0.6, 0.8, 1.0, 1.2], abs=0.1)  # one asked before
     assert max(waits) <= 4.0, "no later than a full bucket"
-    assert spend(state, claim, urgent=True).grant is Grant.OK
+    assert spend(state, claim, urgent=True).result is AcquireResult.OK
     assert spend(state, claim, urgent=True).wait_seconds <= 0.2, "nobody urgent stands in that line"
     state.client.close()

@@ -28,7 +28,7 @@ MARKS = [(NODE, Urgency.DEFICIT)]
 
 
 def test_scripts_survive_a_server_that_forgot_them(state: State) -> None:
-    state.work.mark(KIND, MARKS)
+    state.queue.enqueue(KIND, MARKS)
     state.client.script_flush()
     assert state.claim()
 
@@ -36,18 +36,18 @@ def test_scripts_survive_a_server_that_forgot_them(state: State) -> None:
 def test_a_bug_of_ours_is_not_called_an_outage(state: State) -> None:
     state.client.set(state.keys.pending(KIND), "no ZSET")
     with pytest.raises(redis.ResponseError, match="WRONGTYPE"):
-        state.work.mark(KIND, MARKS)
+        state.queue.enqueue(KIND, MARKS)
 
 
 def test_a_restarted_server_is_found_again() -> None:
     with redis_servers.running() as url:
         state = State(url)
-        state.work.mark(KIND, MARKS)
+        state.queue.enqueue(KIND, MARKS)
     with pytest.raises(StateUnavailable, match="is it up"):
-        state.work.mark(KIND, MARKS)
+        state.queue.enqueue(KIND, MARKS)
     with redis_servers.running(port=int(url.rsplit(":", 1)[1].split("/")[0])):
-        assert state.work.mark(KIND, MARKS) == [NODE]
-        assert state.client.get(state.keys.epoch) is None
+        assert state.queue.enqueue(KIND, MARKS) == [NODE]
+        assert state.client.get(state.keys.generation) is None
     state.client.close()
 
 
@@ -60,9 +60,9 @@ def test_a_server_that_refuses_everybody_is_unavailable(options: tuple[str, ...]
     with redis_servers.running(options=options) as url:
         state = State(url)
         with pytest.raises(StateUnavailable):
-            state.work.mark(KIND, MARKS)
+            state.queue.enqueue(KIND, MARKS)
         with pytest.raises(StateUnavailable):
-            state.store.begin_epoch()
+            state.coordination.begin_generation()
         state.client.close()
 
 
@@ -71,7 +71,7 @@ def test_a_server_that_never_answers_costs_bounded_time() -> None:
         state = State(f"redis://127.0.0.1:{silent.getsockname()[1]}/0?socket_timeout=0.1")
         begun = time.monotonic()
         with pytest.raises(StateUnavailable):
-            state.store.now()
+            state.now()
         assert time.monotonic() - begun < 5
         state.client.close()
 
@@ -84,7 +84,7 @@ def test_more_threads_than_connections_wait_their_turn(redis_url: str) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert state.lookout.look(()).work[KIND].pending_count == 40
+    assert state.summary.read(()).work[KIND].pending_count == 40
     state.client.close()
 
 
@@ -125,8 +125,8 @@ def test_tls_verifies_the_server(certificate: Path, host: str, *, trusted: bool,
     with redis_servers.running("redis", options=(*options, "--tls-key-file", str(certificate.parent / "key.pem"))):
         state = State(f"rediss://{host}:{tls_port}/0" + (f"?ssl_ca_certs={certificate}" if trusted else ""))
         if works:
-            assert state.work.mark(KIND, MARKS) == [NODE]
+            assert state.queue.enqueue(KIND, MARKS) == [NODE]
         else:
             with pytest.raises(StateUnavailable, match="certificate verify failed"):
-                state.work.mark(KIND, MARKS)
+                state.queue.enqueue(KIND, MARKS)
         state.client.close()

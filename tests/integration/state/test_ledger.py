@@ -12,8 +12,8 @@ import pytest
 from state_under_test import NODE, SETTLE, SUBNET, State
 
 from eni_tasks.model.network import Infrastructure, InstanceId, Subnet, SubnetId, VpcId
-from eni_tasks.ports.state import Outcome
-from eni_tasks.ports.work import Draw, Grant, Reservation
+from eni_tasks.model.state import Outcome, Reservation
+from eni_tasks.state.limiter import AcquireResult, Draw
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,9 +26,9 @@ def reserve(  # noqa: PLR0913 - one case each
     wanted = Reservation(subnet_id=subnet, id=mark or uuid.uuid4().hex, count=count)
     claim = state.claim(uuid.uuid4().hex)
     draw = Draw(reservation=wanted, free=free, hold_seconds=hold)
-    spent = state.budgets.spend(claim, "Any", InstanceId(""), urgent=False, busy_seconds=1, draw=draw)
-    assert spent.grant in (Grant.OK, Grant.TAKEN)
-    return wanted if spent.grant is Grant.OK else None
+    spent = state.limiter.acquire(claim, "Any", InstanceId(""), urgent=False, busy_seconds=1, draw=draw)
+    assert spent.result in (AcquireResult.OK, AcquireResult.TAKEN)
+    return wanted if spent.result is AcquireResult.OK else None
 
 
 def reserved(state: State, count: int) -> Reservation:
@@ -38,12 +38,12 @@ def reserved(state: State, count: int) -> Reservation:
 
 
 def settle(state: State, reservation: Reservation, taken: int) -> Reservation:
-    state.store.record(state.claim(uuid.uuid4().hex), Outcome(reservation=reservation, taken=taken))
+    state.runs.record(state.claim(uuid.uuid4().hex), Outcome(reservation=reservation, taken=taken))
     return msgspec.structs.replace(reservation, count=taken)
 
 
 def held(state: State) -> Mapping[str, int]:
-    return state.store.gather(NODE).reserved
+    return state.nodes.read(NODE).reserved
 
 
 def entries(state: State) -> int:
@@ -53,7 +53,7 @@ def entries(state: State) -> int:
 
 def describe(state: State, *, ago: float = 0.0, free: int = 10) -> None:
     subnet = Subnet(id=SUBNET, vpc_id=VpcId("vpc-1"), availability_zone="a", cidr="10.0.0.0/24", free=free)
-    state.store.put_infrastructure(Infrastructure(subnets={SUBNET: subnet}, described_at=state.store.now() - ago))
+    state.network.put_infrastructure(Infrastructure(subnets={SUBNET: subnet}, described_at=state.now() - ago))
 
 
 @pytest.mark.parametrize(("count", "granted"), [(10, True), (11, False)])
@@ -144,63 +144,63 @@ def test_an_older_description_changes_nothing(state: State) -> None:
     settle(state, reserved(state, 4), 4)
     state.later(60)
     describe(state, ago=61, free=99)
-    known = state.store.infrastructure()
+    known = state.network.infrastructure()
     assert known is not None
     assert known.subnets[SUBNET].free == 7
     assert held(state) == {SUBNET: 4}
 
 
 def test_infrastructure_is_decoded_once_per_process(state: State) -> None:
-    assert state.store.infrastructure() is None
+    assert state.network.infrastructure() is None
     describe(state)
-    first = state.store.infrastructure()
+    first = state.network.infrastructure()
     assert first is not None
-    assert state.store.gather(NODE).infrastructure is first
+    assert state.nodes.read(NODE).infrastructure is first
     describe(state, ago=-1)
-    second = state.store.infrastructure()
+    second = state.network.infrastructure()
     assert second is not None
     assert second.described_at > first.described_at
 
 
 def test_a_full_subnet_is_benched_for_a_while(state: State) -> None:
-    state.store.bench(SUBNET, 120)
-    assert state.store.gather(NODE).benched == {SUBNET}
+    state.network.cool_down(SUBNET, 120)
+    assert state.nodes.read(NODE).benched == {SUBNET}
     state.later(119)
-    assert state.store.gather(NODE).benched == {SUBNET}
+    assert state.nodes.read(NODE).benched == {SUBNET}
     state.later(1)
-    assert state.store.gather(NODE).benched == frozenset()
+    assert state.nodes.read(NODE).benched == frozenset()
 
 
 @pytest.mark.parametrize("refusal", ["lost", "paused", "wait"])
 def test_what_is_not_let_through_reserves_nothing_and_writes_no_journal(state: State, refusal: str) -> None:
     claim = state.claim()
     if refusal == "paused":
-        state.budgets.pause("me", "because")
+        state.limiter.pause("me", "because")
     elif refusal == "lost":
-        state.work.forget(NODE)
+        state.queue.remove(NODE)
     else:
-        state.budgets.throttled("A")
+        state.limiter.throttled("A")
     wanted = Reservation(subnet_id=SUBNET, id="x", count=3)
     draw = Draw(reservation=wanted, free=10, hold_seconds=30)
-    spent = state.budgets.spend(
+    spent = state.limiter.acquire(
         claim, "A", InstanceId("i-1"), urgent=True, busy_seconds=1, draw=draw, journal=b"intent"
     )
-    assert spent.grant == refusal
-    assert (held(state), entries(state), state.store.journals()) == ({}, 0, {})
+    assert spent.result == refusal
+    assert (held(state), entries(state), state.nodes.journals()) == ({}, 0, {})
 
 
 def test_what_is_let_through_has_its_journal(state: State) -> None:
-    spent = state.budgets.spend(state.claim(), "A", InstanceId(""), urgent=True, busy_seconds=1, journal=b"intent")
-    assert spent.grant is Grant.OK
-    assert state.store.journals() == {NODE: b"intent"}
+    spent = state.limiter.acquire(state.claim(), "A", InstanceId(""), urgent=True, busy_seconds=1, journal=b"intent")
+    assert spent.result is AcquireResult.OK
+    assert state.nodes.journals() == {NODE: b"intent"}
 
 
 def test_addresses_that_others_took_cost_no_token(redis_url: str) -> None:
     state = State(redis_url, {"A": (1, 0.001)})
     claim = state.claim()
     draw = Draw(reservation=Reservation(subnet_id=SUBNET, id="x", count=3), free=2, hold_seconds=30)
-    spent = state.budgets.spend(claim, "A", InstanceId("i-1"), urgent=True, busy_seconds=1, draw=draw)
-    assert spent.grant is Grant.TAKEN
-    assert state.store.facts([InstanceId("i-1")]) == {}
-    assert state.budgets.spend(claim, "A", InstanceId(""), urgent=True, busy_seconds=1).grant is Grant.OK
+    spent = state.limiter.acquire(claim, "A", InstanceId("i-1"), urgent=True, busy_seconds=1, draw=draw)
+    assert spent.result is AcquireResult.TAKEN
+    assert state.facts.get([InstanceId("i-1")]) == {}
+    assert state.limiter.acquire(claim, "A", InstanceId(""), urgent=True, busy_seconds=1).result is AcquireResult.OK
     state.client.close()

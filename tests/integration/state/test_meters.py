@@ -7,57 +7,57 @@ import time
 import redis_servers
 from state_under_test import State
 
-from eni_tasks.observability.meter import Meter, Part
-from eni_tasks.services.metering import Metering
+from eni_tasks.observability.counters import Counters, Series
+from eni_tasks.services.flush_counters import CounterFlusher
 
 OPS = "ipam_ip_allocation_ops"
 
 
 def test_processes_add_up(state: State) -> None:
     for subnet, count in (("a", 3), ("b", 2), ("a", 4)):
-        meter = Meter()
+        meter = Counters()
         meter.count(OPS, {"subnet_id": subnet}, count)
         meter.observe("ec2_api_duration_seconds", {"operation": "A", "response_code": 'odd,"code'}, 0.2)
-        Metering(meter, state.meters).flush()
-    sums = state.meters.read()
-    assert sums[Part(OPS, "", ("a",))] == 7
-    assert sums[Part(OPS, "", ("b",))] == 2
-    assert sums[Part("ec2_api_duration_seconds", "0.25", ("A", 'odd,"code'))] == 3
+        CounterFlusher(meter, state.meters).flush()
+    sums = state.counters.read()
+    assert sums[Series(OPS, "", ("a",))] == 7
+    assert sums[Series(OPS, "", ("b",))] == 2
+    assert sums[Series("ec2_api_duration_seconds", "0.25", ("A", 'odd,"code'))] == 3
 
 
 def test_a_process_brings_its_counts_while_it_runs(state: State, monkeypatch) -> None:
     monkeypatch.setattr("eni_tasks.services.metering.INTERVAL_SECONDS", 0.01)
-    meter, deadline = Meter(), time.monotonic() + 10
-    with Metering(meter, state.meters):
+    meter, deadline = Counters(), time.monotonic() + 10
+    with CounterFlusher(meter, state.meters):
         meter.count(OPS, {"subnet_id": "a"})
-        while not (brought := state.meters.read()):
+        while not (brought := state.counters.read()):
             assert time.monotonic() < deadline
-    assert brought == {Part(OPS, "", ("a",)): 1}
+    assert brought == {Series(OPS, "", ("a",)): 1}
 
 
 def test_a_process_brings_the_rest_at_its_end(state: State) -> None:
-    meter = Meter()
-    with Metering(meter, state.meters):
+    meter = Counters()
+    with CounterFlusher(meter, state.meters):
         meter.count(OPS, {"subnet_id": "a"})
-    assert state.meters.read() == {Part(OPS, "", ("a",)): 1}
+    assert state.counters.read() == {Series(OPS, "", ("a",)): 1}
 
 
 def test_an_emptied_redis_begins_at_zero(state: State) -> None:
-    meter = Meter()
-    metering = Metering(meter, state.meters)
+    meter = Counters()
+    metering = CounterFlusher(meter, state.meters)
     meter.count(OPS, {"subnet_id": "a"}, 5)
     metering.flush()
-    state.client.delete(state.keys.meters)
-    assert state.meters.read() == {}
+    state.client.delete(state.keys.counters)
+    assert state.counters.read() == {}
     meter.count(OPS, {"subnet_id": "a"})
     metering.flush()
-    assert state.meters.read() == {Part(OPS, "", ("a",)): 1}
+    assert state.counters.read() == {Series(OPS, "", ("a",)): 1}
 
 
 def test_without_redis_seconds_are_lost_and_nothing_else() -> None:
     with redis_servers.running() as url:
-        state, meter = State(url), Meter()
-        metering = Metering(meter, state.meters)
+        state, meter = State(url), Counters()
+        metering = CounterFlusher(meter, state.meters)
         meter.count(OPS, {"subnet_id": "a"})
     metering.flush()
     assert meter.drain() == {}
@@ -65,5 +65,5 @@ def test_without_redis_seconds_are_lost_and_nothing_else() -> None:
 
 
 def test_nothing_counted_is_nothing_sent(state: State) -> None:
-    Metering(Meter(), state.meters).flush()
-    assert not state.client.exists(state.keys.meters)
+    CounterFlusher(Counters(), state.meters).flush()
+    assert not state.client.exists(state.keys.counters)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from eni_tasks.adapters.state.orphans import RedisOrphans
 from state_under_test import LEASE, State
 
-from eni_tasks.adapters.state.connection import Scripts
-from eni_tasks.adapters.state.orphans import RedisOrphans
 from eni_tasks.model.network import InstanceId, InterfaceId
-from eni_tasks.ports.work import WorkKind
+from eni_tasks.model.work import WorkKind
+from eni_tasks.state.connection import Scripts
 
 if TYPE_CHECKING:
-    from eni_tasks.ports.work import Claim
+    from eni_tasks.model.work import Claim
 
 ONE, TWO = InterfaceId("eni-1"), InterfaceId("eni-2")
 

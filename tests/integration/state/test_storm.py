@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from eni_tasks.adapters.state.work import RedisWork
 from state_under_test import KIND, State
 
-from eni_tasks.adapters.state.connection import Scripts
-from eni_tasks.adapters.state.work import RedisWork
 from eni_tasks.model.network import NodeName
 from eni_tasks.model.plan import Urgency
+from eni_tasks.state.connection import Scripts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,7 +9,7 @@ from state_under_test import KIND, NODE, State
 
 from eni_tasks.model.network import NodeName
 from eni_tasks.model.plan import Urgency
-from eni_tasks.ports.work import Claim, WorkKind
+from eni_tasks.model.work import Claim, WorkKind
 
 STORIES = {
     # -- mark --
@@ -113,7 +113,7 @@ def test_fences_grow_even_when_redis_was_emptied(state: State) -> None:
 
 
 def test_a_claim_says_which_generation_it_saw(state: State) -> None:
-    state.work.mark(KIND, [(NODE, Urgency.EMPTY)] * 3)
+    state.queue.enqueue(KIND, [(NODE, Urgency.EMPTY)] * 3)
     assert state.claim().generation == 3
 
 
@@ -126,12 +126,12 @@ def test_a_repeated_claim_finds_its_own_token(state: State) -> None:
 def test_pending_follows_the_lease_and_the_sweep_looks_at_both(state: State) -> None:
     claim = state.claim()
     state.later(25)
-    state.work.renew([claim])
+    state.queue.renew([claim])
     state.later(25)
-    assert state.lookout.look(()).work[KIND].overdue_count == 0
+    assert state.summary.read(()).work[KIND].overdue_count == 0
     state.client.zadd(state.keys.pending(KIND), {NODE: 1})
-    assert state.work.sweep(KIND, 9) == []
-    assert state.lookout.look(()).work[KIND].overdue_count == 0
+    assert state.queue.requeue_overdue(KIND, 9) == []
+    assert state.summary.read(()).work[KIND].overdue_count == 0
 
 
 def test_kinds_do_not_meet(state: State) -> None:
@@ -141,34 +141,34 @@ def test_kinds_do_not_meet(state: State) -> None:
 
 def test_the_sweep_sends_urgent_nodes_first_and_no_more_than_asked(state: State) -> None:
     urgencies = [Urgency.CLEANUP, Urgency.RELEASE, Urgency.EMPTY, Urgency.DEFICIT]
-    state.work.mark(KIND, [(NodeName(u.name), u) for u in urgencies])
+    state.queue.enqueue(KIND, [(NodeName(u.name), u) for u in urgencies])
     state.later(20)
-    assert state.work.sweep(KIND, 2) == ["EMPTY", "DEFICIT"]
-    assert state.work.sweep(KIND, 9) == ["RELEASE", "CLEANUP"]
+    assert state.queue.requeue_overdue(KIND, 2) == ["EMPTY", "DEFICIT"]
+    assert state.queue.requeue_overdue(KIND, 9) == ["RELEASE", "CLEANUP"]
 
 
 def test_the_most_urgent_mark_counts_until_the_work_is_done(state: State) -> None:
     other = NodeName("other")
-    state.work.mark(KIND, [(NODE, Urgency.EMPTY), (NODE, Urgency.CLEANUP), (other, Urgency.DEFICIT)])
-    state.work.finish(state.claim(NODE), again_after_seconds=0)
+    state.queue.enqueue(KIND, [(NODE, Urgency.EMPTY), (NODE, Urgency.CLEANUP), (other, Urgency.DEFICIT)])
+    state.queue.finish(state.claim(NODE), again_after_seconds=0)
     state.later(20)
-    assert state.work.sweep(KIND, 1) == [NODE]
+    assert state.queue.requeue_overdue(KIND, 1) == [NODE]
 
 
 def test_many_marks_and_many_claims_in_one_call(state: State) -> None:
     names = [NodeName(f"n{i}") for i in range(450)]
-    assert state.work.mark(KIND, [(name, Urgency.DEFICIT) for name in names]) == names
+    assert state.queue.enqueue(KIND, [(name, Urgency.DEFICIT) for name in names]) == names
     claims = [state.claim(name) for name in names[:3]]
-    state.work.finish(claims[1])
-    assert state.work.renew(claims) == [claims[1]]
+    state.queue.finish(claims[1])
+    assert state.queue.renew(claims) == [claims[1]]
 
 
 def test_a_sweep_takes_each_node_once_however_many_sweep(state: State) -> None:
     names = {NodeName(f"n{i}") for i in range(300)}
-    state.work.mark(KIND, [(name, Urgency.DEFICIT) for name in names])
+    state.queue.enqueue(KIND, [(name, Urgency.DEFICIT) for name in names])
     state.later(20)
     swept: list[NodeName] = []
-    threads = [threading.Thread(target=lambda: swept.extend(state.work.sweep(KIND, 100))) for _ in range(8)]
+    threads = [threading.Thread(target=lambda: swept.extend(state.queue.requeue_overdue(KIND, 100))) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -183,7 +183,7 @@ def test_of_many_that_claim_at_once_one_gets_it(state: State) -> None:
 
         def race(barrier: threading.Barrier = barrier, won: list[Claim | None] = won) -> None:
             barrier.wait()
-            won.append(state.work.claim(KIND, NODE))
+            won.append(state.queue.claim(KIND, NODE))
 
         threads = [threading.Thread(target=race) for _ in range(8)]
         for thread in threads:
@@ -191,23 +191,23 @@ def test_of_many_that_claim_at_once_one_gets_it(state: State) -> None:
         for thread in threads:
             thread.join()
         (claim,) = filter(None, won)
-        state.work.finish(claim)
+        state.queue.finish(claim)
 
 
 def test_the_backlog_counts_what_is_late(state: State) -> None:
-    idle = state.lookout.look(()).work[KIND]
+    idle = state.summary.read(()).work[KIND]
     assert (idle.pending_count, idle.overdue_count, idle.oldest_overdue_seconds) == (0, 0, 0)
-    state.work.mark(KIND, [(NodeName("a"), Urgency.DEFICIT), (NodeName("b"), Urgency.DEFICIT)])
+    state.queue.enqueue(KIND, [(NodeName("a"), Urgency.DEFICIT), (NodeName("b"), Urgency.DEFICIT)])
     state.claim("a")
     state.later(25)
-    backlog = state.lookout.look(()).work[KIND]
+    backlog = state.summary.read(()).work[KIND]
     assert (backlog.pending_count, backlog.overdue_count) == (2, 1)
     assert backlog.oldest_overdue_seconds == pytest.approx(5, abs=1)
 
 
 def test_done_work_leaves_nothing_behind(state: State) -> None:
-    state.work.mark(KIND, [(NODE, Urgency.DEFICIT)])
-    state.work.finish(state.claim())
-    state.work.mark(WorkKind.PUBLISH, [(NODE, Urgency.DEFICIT)])
-    state.work.forget(NODE)
+    state.queue.enqueue(KIND, [(NODE, Urgency.DEFICIT)])
+    state.queue.finish(state.claim())
+    state.queue.enqueue(WorkKind.PUBLISH, [(NODE, Urgency.DEFICIT)])
+    state.queue.remove(NODE)
     assert state.left_over() == []

@@ -16,8 +16,9 @@ from state_under_test import INSTANCE, KIND, LEASE, OVERDUE, State
 
 from eni_tasks.model.network import NodeName
 from eni_tasks.model.plan import Urgency
-from eni_tasks.ports.state import Outcome
-from eni_tasks.ports.work import Claim, Finished, Grant
+from eni_tasks.model.state import Outcome
+from eni_tasks.model.work import Claim, Finished
+from eni_tasks.state.limiter import AcquireResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -163,7 +164,7 @@ class WorkMachine(RuleBasedStateMachine):
     def former_holder_wakes_up(self, name: str) -> None:
         for run in self.nodes[name].former:
             spent = self.state.budgets.spend(run.claim, "A", INSTANCE, urgent=True, busy_seconds=0)
-            assert spent.grant is Grant.LOST
+            assert spent.result is AcquireResult.LOST
             assert not self.state.store.record(run.claim, Outcome(journal=b"{}"))
             assert self.state.work.renew([run.claim]) == [run.claim]
             assert self.state.work.finish(run.claim) is Finished.STALE
@@ -173,7 +174,7 @@ class WorkMachine(RuleBasedStateMachine):
         for node in self.nodes.values():
             if node.holder is not None:
                 spent = self.state.budgets.spend(node.holder.claim, "A", INSTANCE, urgent=True, busy_seconds=0)
-                assert spent.grant is (Grant.OK if self.live(node) else Grant.LOST)
+                assert spent.result is (AcquireResult.OK if self.live(node) else AcquireResult.LOST)
 
     # -- the model --------------------------------------------------------------------------------
     def live(self, node: Model) -> bool:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from chart import EXTERNAL_REDIS, SCALED_BY, VALUE_SETS, objects, one, workloads
 
-from eni_tasks.adapters.state.keys import Keys
-from eni_tasks.ports.work import WorkKind
+from eni_tasks.model.work import WorkKind
+from eni_tasks.state.keys import Keys
 
 KINDS = {"ec2": WorkKind.MAINTAIN, "apiserver": WorkKind.PUBLISH}
 

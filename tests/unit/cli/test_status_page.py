@@ -13,19 +13,25 @@ from eni_tasks.cli.fleet_page import fleet_page, in_words
 from eni_tasks.cli.node_page import node_page
 from eni_tasks.cli.output import Table, ago, print_page
 from eni_tasks.model.network import NodeName, SubnetId
-from eni_tasks.ports.lookout import BreakerLook, BudgetLook, Look, SubnetLook, WorkLook
-from eni_tasks.ports.standing import Doing, Standing
-from eni_tasks.ports.state import Event
-from eni_tasks.ports.work import Pause, WorkKind
-from eni_tasks.services.inspect import NodeView
-from eni_tasks.services.overview import Fleet, FleetNode, InterfaceView, NodeStatus
+from eni_tasks.model.work import Pause, WorkKind
+from eni_tasks.services.status import FleetStatus, InterfaceStatus, NodeDetails
+from eni_tasks.state.events import Event
+from eni_tasks.state.summary import (
+    BreakerSummary,
+    BucketSummary,
+    StateSummary,
+    SubnetSummary,
+    WorkState,
+    WorkStatus,
+    WorkSummary,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 NOW = 1_000_000.0
 ACTION = "AssignPrivateIpAddresses"
-WAITS = FleetNode(
+WAITS = NodeStatus(
     node=NodeName("ip-10-0-1-2.eu-west-1.compute.internal"),
     instance="i-1",
     instance_type="m5.large",
@@ -35,14 +41,14 @@ WAITS = FleetNode(
     needed=7,
     reason="deficit",
     trouble="subnet-0123456789abcdef0 has no free address left, and no other subnet matches",
-    standing=Standing(doing=Doing.WAITING, until=NOW + 34),
+    standing=WorkStatus(doing=WorkState.WAITING, until=NOW + 34),
 )
-FULL = FleetNode(node=NodeName("full"), instance="i-2", needed=3, reason="at-capacity")
-WELL = FleetNode(node=NodeName("well"), instance="i-3", available=8, ready=True, reason="at-size")
-IDLE_WORK = WorkLook(pending_count=0, claimed_count=0, waiting_count=0, overdue_count=0, oldest_overdue_seconds=0.0)
+FULL = NodeStatus(node=NodeName("full"), instance="i-2", needed=3, reason="at-capacity")
+WELL = NodeStatus(node=NodeName("well"), instance="i-3", available=8, ready=True, reason="at-size")
+IDLE_WORK = WorkSummary(pending_count=0, claimed_count=0, waiting_count=0, overdue_count=0, oldest_overdue_seconds=0.0)
 
 
-def look(**changes: Any) -> Look:
+def look(**changes: Any) -> StateSummary:
     values: dict[str, Any] = {
         "now": NOW,
         "epoch": "e",
@@ -50,24 +56,24 @@ def look(**changes: Any) -> Look:
         "work": dict.fromkeys(WorkKind, IDLE_WORK),
         "queues": {"ec2": 3, "apiserver": 0, "resync": 0},
         "budgets": {
-            ACTION: BudgetLook(size=100, refill_per_second=5, tokens=12.7, share=0.5, throttled_at=NOW - 3),
-            "Other": BudgetLook(size=0, refill_per_second=0, tokens=0, share=1, throttled_at=None),
+            ACTION: BucketSummary(size=100, refill_per_second=5, tokens=12.7, share=0.5, throttled_at=NOW - 3),
+            "Other": BucketSummary(size=0, refill_per_second=0, tokens=0, share=1, throttled_at=None),
         },
         "breakers": {},
         "subnets": (
-            SubnetLook(id=SubnetId("roomy"), availability_zone="a", free=500, reserved=20, benched_until=None),
-            SubnetLook(id=SubnetId("tight"), availability_zone="b", free=5, reserved=3, benched_until=NOW + 60),
+            SubnetSummary(id=SubnetId("roomy"), availability_zone="a", free=500, reserved=20, cooling_down_until=None),
+            SubnetSummary(id=SubnetId("tight"), availability_zone="b", free=5, reserved=3, cooling_down_until=NOW + 60),
         ),
         "infrastructure_at": NOW - 12,
         "inventory_at": NOW - 30,
         "orphans_count": 0,
-        "needy_count": 0,
-        "needy_since": None,
+        "deficit_count": 0,
+        "deficit_since": None,
     }
-    return Look(**(values | changes))
+    return StateSummary(**(values | changes))
 
 
-def fleet(**changes: Any) -> Fleet:
+def fleet(**changes: Any) -> FleetStatus:
     values: dict[str, Any] = {
         "look": look(),
         "nodes": (WAITS, FULL, WELL),
@@ -81,7 +87,7 @@ def fleet(**changes: Any) -> Fleet:
         "unread_count": 0,
         "making": (NodeName("full"),),
     }
-    return Fleet(**(values | changes))
+    return FleetStatus(**(values | changes))
 
 
 def piped(capsys: pytest.CaptureFixture[str], page: list[str | Table]) -> str:
@@ -117,10 +123,10 @@ def test_all_nodes_on_demand(capsys: pytest.CaptureFixture[str]) -> None:
         ({"infrastructure_at": None}, "EC2 was not read yet"),
         ({"orphans_count": 2}, "2 interfaces were left behind"),
         (
-            {"breakers": {ACTION: BreakerLook(until=NOW + 45, why="UnauthorizedOperation")}},
+            {"breakers": {ACTION: BreakerSummary(until=NOW + 45, why="UnauthorizedOperation")}},
             f"{ACTION} is stopped for everybody: UnauthorizedOperation. It is probed in 45 s; `eni-tasks resume`",
         ),
-        ({"breakers": {ACTION: BreakerLook(until=NOW - 1, why="x")}}, "It is probed by the next caller;"),
+        ({"breakers": {ACTION: BreakerSummary(until=NOW - 1, why="x")}}, "It is probed by the next caller;"),
     ],
     ids=["paused", "emptied", "unread", "orphans", "broken", "due"],
 )
@@ -138,17 +144,19 @@ def test_no_nodes_is_told(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize(
     ("ready", "breakers", "trouble"),
-    [(3, {}, False), (2, {}, True), (3, {ACTION: BreakerLook(until=NOW, why="")}, True)],
+    [(3, {}, False), (2, {}, True), (3, {ACTION: BreakerSummary(until=NOW, why="")}, True)],
     ids=["well", "not-at-size", "broken"],
 )
-def test_trouble_is_a_pool_or_a_stopped_action(ready: int, breakers: dict[str, BreakerLook], *, trouble: bool) -> None:
+def test_trouble_is_a_pool_or_a_stopped_action(
+    ready: int, breakers: dict[str, BreakerSummary], *, trouble: bool
+) -> None:
     assert fleet(ready_count=ready, look=look(breakers=breakers)).trouble is trouble
 
 
 # -- one node ----------------------------------------------------------------------------------
-ONE = NodeStatus(
+ONE = NodeDetails(
     now=NOW,
-    view=NodeView(
+    view=NodeStatus(
         node=NodeName("n"),
         instance="i-1",
         instance_type="m5.large",
@@ -161,9 +169,9 @@ ONE = NodeStatus(
         trouble="EC2 said no",
         last_action="assigned 2",
     ),
-    work={WorkKind.MAINTAIN: Standing(doing=Doing.WAITING, until=NOW + 34)},
+    work={WorkKind.MAINTAIN: WorkStatus(doing=WorkState.WAITING, until=NOW + 34)},
     interfaces=(
-        InterfaceView(
+        InterfaceStatus(
             id="eni-1",
             device_index=0,
             subnet="subnet-1",
@@ -241,7 +249,12 @@ def test_lengths_of_time(seconds: float, words: str) -> None:
 
 @pytest.mark.parametrize(
     ("doing", "words"),
-    [(Doing.WAITING, "waits 5 s"), (Doing.RUNNING, "running"), (Doing.QUEUED, "queued"), (Doing.OVERDUE, "overdue")],
+    [
+        (WorkState.WAITING, "waits 5 s"),
+        (WorkState.RUNNING, "running"),
+        (WorkState.QUEUED, "queued"),
+        (WorkState.OVERDUE, "overdue"),
+    ],
 )
-def test_work_in_a_word(doing: Doing, words: str) -> None:
-    assert in_words(Standing(doing=doing, until=NOW + 5), NOW) == words
+def test_work_in_a_word(doing: WorkState, words: str) -> None:
+    assert in_words(WorkStatus(doing=doing, until=NOW + 5), NOW) == words

@@ -11,9 +11,7 @@ import msgspec
 import pytest
 
 from eni_tasks.errors import StateUnavailable
-from eni_tasks.ports.doctor import ServerLook
-from eni_tasks.ports.lookout import BreakerLook, Look, WorkLook
-from eni_tasks.ports.work import Pause, WorkKind
+from eni_tasks.model.work import Pause, WorkKind
 from eni_tasks.services.doctor.ec2_checks import MUTATIONS, READS
 from eni_tasks.services.doctor.findings import Finding, Verdict
 from eni_tasks.services.doctor.redis_checks import examine_redis
@@ -23,13 +21,15 @@ from eni_tasks.services.doctor.running_checks import (
     examine_watcher,
     examine_workers,
 )
+from eni_tasks.state.server import ServerDescription
+from eni_tasks.state.summary import BreakerSummary, StateSummary, WorkSummary
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 ROOT = Path(__file__).parents[3]
 NOW = 1_000_000.0
-WELL = ServerLook(
+WELL = ServerDescription(
     now=NOW,
     product="Redis",
     version="7.0.15",
@@ -43,16 +43,16 @@ WELL = ServerLook(
     resync_slot_seconds=50.0,
 )
 LOCAL = "redis://127.0.0.1:6379/0"
-WORK = WorkLook(pending_count=1, claimed_count=0, waiting_count=0, overdue_count=0, oldest_overdue_seconds=0.0)
+WORK = WorkSummary(pending_count=1, claimed_count=0, waiting_count=0, overdue_count=0, oldest_overdue_seconds=0.0)
 
 
 class Server:
     """Answers what it was told."""
 
-    def __init__(self, look: ServerLook | None) -> None:
+    def __init__(self, look: ServerDescription | None) -> None:
         self._look = look
 
-    def look(self) -> ServerLook:
+    def look(self) -> ServerDescription:
         if self._look is None:
             raise StateUnavailable("Redis did not serve us: refused")
         return self._look
@@ -70,7 +70,7 @@ class Answering:
         return self._answers
 
 
-def look(**changes: Any) -> Look:
+def look(**changes: Any) -> StateSummary:
     values: dict[str, Any] = {
         "now": NOW,
         "epoch": "e",
@@ -83,10 +83,10 @@ def look(**changes: Any) -> Look:
         "infrastructure_at": NOW - 20,
         "inventory_at": NOW - 30,
         "orphans_count": 0,
-        "needy_count": 0,
-        "needy_since": None,
+        "deficit_count": 0,
+        "deficit_since": None,
     }
-    return Look(**(values | changes))
+    return StateSummary(**(values | changes))
 
 
 def not_fine(findings: list[Finding]) -> list[tuple[str, str]]:
@@ -190,7 +190,7 @@ def test_watcher(changes: dict[str, Any], slot: float | None, found: list[tuple[
     [
         ({}, []),
         ({"pause": Pause(who="Ada", why="x", since=NOW)}, [("pause", "note")]),
-        ({"breakers": {"A": BreakerLook(until=NOW, why="x")}}, [("A", "trouble")]),
+        ({"breakers": {"A": BreakerSummary(until=NOW, why="x")}}, [("A", "trouble")]),
     ],
     ids=["none", "paused", "broken"],
 )

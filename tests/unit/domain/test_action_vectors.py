@@ -9,7 +9,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 from superseded import held, ours
-from vector_world import POLICY, load, required, snapshot
+from vector_world import POLICY, load, node_state, required
 
 from eni_tasks.domain.planner import plan
 from eni_tasks.model.node import Memory
@@ -27,7 +27,7 @@ ERRORS = {
 @pytest.mark.parametrize("vector", held("action_allocate") + held("action_create"))
 def test_figures_and_first_step(vector):
     expected = ours(vector)
-    decided = plan(snapshot(vector), POLICY, NOW)
+    decided = plan(node_state(vector), POLICY, NOW)
 
     stats = {key: getattr(decided.figures, key) for key in ("available", "used", "needed", "excess")}
     assert stats == vector_stats(vector, expected)
@@ -89,13 +89,13 @@ def outcomes(expected):
 )
 def test_delete_on_termination(vector_id, expected):
     vector = by_id("action_create", vector_id)
-    assert plan(snapshot(vector), POLICY, NOW).action.delete_on_termination is expected
+    assert plan(node_state(vector), POLICY, NOW).action.delete_on_termination is expected
 
 
 @pytest.mark.parametrize("vector_id", ["alloc-1.6-assign-fails-then-create", "alloc-1.19-assign-fails-then-create"])
 def test_the_only_subnet_said_full_so_no_interface_is_created_in_it(vector_id):
-    given = snapshot(by_id("action_allocate", vector_id))
-    decided = plan(msgspec.structs.replace(given, benched=frozenset({"subnet-a"})), POLICY, NOW)
+    given = node_state(by_id("action_allocate", vector_id))
+    decided = plan(msgspec.structs.replace(given, cooling_down=frozenset({"subnet-a"})), POLICY, NOW)
     assert (decided.action, decided.reason, decided.blocked) == (None, Reason.NO_SUBNET, True)
 
 
@@ -111,7 +111,7 @@ def test_the_only_subnet_said_full_so_no_interface_is_created_in_it(vector_id):
     ],
 )
 def test_the_same_worlds_when_primaries_are_not_pooled(file, vector_id, available, needed, step):
-    given = snapshot(by_id(file, vector_id))
+    given = node_state(by_id(file, vector_id))
     node = msgspec.structs.replace(given.node, use_primary_address=False)
     decided = plan(msgspec.structs.replace(given, node=node), POLICY, NOW)
     assert (decided.figures.available, decided.figures.needed) == (available, needed)
@@ -121,7 +121,7 @@ def test_the_same_worlds_when_primaries_are_not_pooled(file, vector_id, availabl
 
 def test_not_running_instances_are_left_alone_for_a_while():
     vector = by_id("action_create", "create-1.19-attach-not-running")
-    stopped = snapshot(vector, memory=Memory(not_running_until=NOW + 1))
+    stopped = node_state(vector, memory=Memory(not_running_until=NOW + 1))
     assert plan(stopped, POLICY, NOW).reason == Reason.NOT_RUNNING
     assert plan(stopped, POLICY, NOW + 1).action is not None
 

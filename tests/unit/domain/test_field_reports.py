@@ -104,7 +104,7 @@ STEPS = {
     "B20 an empty instance id": (world(*(eni(n, 3) for n in range(40)), instance_id=""), NOTHING),
     "B25 primary and 9 secondaries are full: create": (world(ETH0, eni(1, 9), used=2), ("create", "subnet-a", 1)),
     "B25 all full: nothing": (world(ETH0, eni(1, 9), eni(2, 9), used=18), NOTHING),
-    "B30 the only subnet said full": (world(ETH0, eni(1, 2), benched=frozenset({"subnet-a"})), NOTHING),
+    "B30 the only subnet said full": (world(ETH0, eni(1, 2), cooling_down=frozenset({"subnet-a"})), NOTHING),
     "B31 room on an interface in a full subnet: another subnet": (
         world(ETH0, eni(1, 2), subnets=FULL_A),
         ("create", "subnet-b", 6),
@@ -223,7 +223,7 @@ def test_security_groups(node, expected):
 
 BLOCKED = {
     "B20": (world(ETH0, instance_id=""), Reason.NO_INSTANCE_ID),
-    "B30": (world(ETH0, eni(1, 2), benched=frozenset({"subnet-a"})), Reason.NO_SUBNET),
+    "B30": (world(ETH0, eni(1, 2), cooling_down=frozenset({"subnet-a"})), Reason.NO_SUBNET),
     "B33": (world(ETH0, subnets=(subnet("subnet-a", 0),)), Reason.NO_SUBNET),
     "B35": (world(ETH0, subnets=ZONES, subnet_ids=("subnet-b",)), Reason.NO_SELECTED_SUBNET),
     "B38": (world(ETH0, limits=None, instance_type="zz9.large"), Reason.LIMITS_UNKNOWN),

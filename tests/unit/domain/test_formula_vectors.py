@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 from superseded import held, ours
-from vector_world import POLICY, interfaces, limits, snapshot
+from vector_world import POLICY, interfaces, limits, node_state
 
 from eni_tasks.domain import capacity, watermark
 from eni_tasks.domain.figures import figures
 from eni_tasks.model.network import Infrastructure
-from eni_tasks.model.node import Node, Snapshot
+from eni_tasks.model.node import Node
 from eni_tasks.model.plan import Figures
+from eni_tasks.model.state import NodeState
 
 DEFAULT = POLICY.pre_allocate_default
 
@@ -45,7 +46,7 @@ def test_needed_of_a_resource(vector):
         eth0 = interfaces(
             [{"id": "eni-0", "number": 0, "subnet": "s", "ip": "", "addresses": [], "security_groups": []}]
         )
-        known = figures(Snapshot(node=node, interfaces=eth0, limits=None, infrastructure=Infrastructure()), POLICY)
+        known = figures(NodeState(node=node, interfaces=eth0, limits=None, infrastructure=Infrastructure()), POLICY)
         assert (known.needed, known.excess) == (expected["needed"], expected["excess"])
         return
     cap = node.max_allocate or capacity.instance_capacity(found, node)
@@ -96,7 +97,7 @@ def test_pre_allocate_default(vector):
 
 @pytest.mark.parametrize("vector", held("limits_capacity", kind="stats"))
 def test_figures(vector):
-    known, expected = figures(snapshot(vector), POLICY), ours(vector)
+    known, expected = figures(node_state(vector), POLICY), ours(vector)
     shown = {key: getattr(known, key) for key in ("capacity", "remaining_interfaces", "available")}
     assert shown == expected
 

@@ -12,7 +12,8 @@ from eni_tasks.domain.cilium_node import parse_node
 from eni_tasks.domain.interface_item import interface_from_item
 from eni_tasks.domain.status import eni_entry, writes
 from eni_tasks.model.network import Infrastructure, Interface, Limits, Subnet, Vpc
-from eni_tasks.model.node import Node, Snapshot
+from eni_tasks.model.node import Node
+from eni_tasks.model.state import NodeState
 
 M5_LARGE = Limits(instance_type="m5.large", max_interfaces=3, ipv4_per_interface=10)
 ETH0 = Interface(
@@ -62,7 +63,7 @@ def test_fields_write_used_empty():
 
 
 def write(obj):
-    snapshot = Snapshot(
+    snapshot = NodeState(
         node=parse_node(obj), interfaces=(ETH0,), limits=M5_LARGE, infrastructure=infrastructure({}, {})
     )
     return writes(obj, snapshot, POLICY)

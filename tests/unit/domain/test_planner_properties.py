@@ -39,7 +39,7 @@ def worlds(draw):
         *interfaces,
         limits=limits,
         subnets=tuple(subnets),
-        benched=frozenset(draw(st.sets(st.sampled_from(SUBNETS), max_size=2))),
+        cooling_down=frozenset(draw(st.sets(st.sampled_from(SUBNETS), max_size=2))),
         reserved={name: draw(st.integers(0, 20)) for name in SUBNETS},
         memory=Memory(learned_max_interfaces=draw(st.none() | st.integers(1, 6))),
         used=draw(st.integers(0, 40)),

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from vector_world import POLICY
+from vector_world import POLICY, known_state
 
 from eni_tasks.domain.planner import plan
 from eni_tasks.model.network import Infrastructure, Interface, Limits, SecurityGroup, Subnet, Vpc
-from eni_tasks.model.node import Memory, Node, Snapshot
+from eni_tasks.model.node import Memory, Node
+from eni_tasks.model.state import NodeState
 
 if TYPE_CHECKING:
     from eni_tasks.model.plan import Plan
@@ -53,31 +54,31 @@ def world(  # noqa: PLR0913 - one line per world is the point
     limits: Limits | None = M5_LARGE,
     subnets: tuple[Subnet, ...] | None = None,
     groups: tuple[SecurityGroup, ...] = (),
-    benched: frozenset[str] = frozenset(),
+    cooling_down: frozenset[str] = frozenset(),
     reserved: dict[str, int] | None = None,
     memory: Memory | None = None,
     **node: Any,
-) -> Snapshot:
-    """Build a snapshot; `node` are fields of the node, `used` may be a count."""
+) -> NodeState:
+    """Build a node's state; `node` are fields of the node, `used` may be a count."""
     given: dict[str, Any] = {"name": "node-1", "uid": "uid-1", "instance_id": "i-1", "first_interface_index": 1} | PLACE
     if isinstance(node.get("used"), int):
         node["used"] = frozenset(f"192.0.2.{number}" for number in range(node["used"]))
     known = subnets if subnets is not None else (subnet("subnet-a", 100),)
-    return Snapshot(
-        node=Node(**given | node),
-        interfaces=interfaces,
+    return known_state(
+        Node(**given | node),
+        interfaces,
         limits=limits,
         infrastructure=Infrastructure(
             vpcs={"vpc-1": Vpc(id="vpc-1", primary_cidr="10.0.0.0/8")},
             subnets={subnet.id: subnet for subnet in known},
             security_groups={group.id: group for group in groups},
         ),
-        benched=benched,
+        cooling_down=cooling_down,
         reserved=reserved or {},
         memory=memory or Memory(),
     )
 
 
-def planned(snapshot: Snapshot) -> Plan:
+def planned(state: NodeState) -> Plan:
     """Plan with the usual policy."""
-    return plan(snapshot, POLICY, now=1000.0)
+    return plan(state, POLICY, now=1000.0)
