@@ -138,10 +138,10 @@ class Admin:
             A report: the claims that were ended, and what its journal says.
 
         Raises:
-            NodeGone: no such node is known; nothing was done.
+            NodeGone: no such node is known, and nothing is left of one; nothing was done.
         """
         if self._state.nodes.object(name) is None:
-            raise _unknown(name)
+            return self._unlock_removed(name)
         lefts = {kind: self._state.queue.end_claim(kind, name) for kind in NODE_WORK}
         ended = {kind: left for kind, left in lefts.items() if left is not None}
         # Read after no worker can begin anything any more: what is running by now is all that there is.
@@ -164,6 +164,16 @@ class Admin:
         if readable is False:
             said.append(f"Check whether that interface exists, then: eni-tasks unlock {name} --delete-journal")
         return {"node": name, "ended": dict(ended), "journal": readable, "explanation": said}
+
+    def _unlock_removed(self, name: NodeName) -> Report:
+        """Delete what is left of a node that was removed."""
+        if name not in self._state.nodes.leftovers():
+            raise _unknown(name)
+        self._state.queue.remove(name)
+        self._state.nodes.remove_leftovers(name)
+        self._state.events.append("Unlock", {"node": name, "kinds": "leftovers"})
+        said = f"No CiliumNode {name} is known; what was left of it in Redis is deleted."
+        return {"node": name, "ended": {}, "journal": None, "explanation": [said]}
 
     def delete_journal(self, name: NodeName) -> Report:
         """Delete a journal entry that can't be decoded; one that can is a worker's to end.

@@ -98,6 +98,10 @@ class Ingest:
             name = NodeName(stored["metadata"]["name"])
             if name not in names and self._state.nodes.remove(name, resource_version=resource_version):
                 instances += self._delete_rest(name, stored)
+        for name in self._state.nodes.leftovers():
+            self._state.queue.remove(name)
+            self._state.nodes.remove_leftovers(name)
+            logger().info("leftovers_deleted", node=name)
         if instances:
             self._work.collect_orphans(instances)
 

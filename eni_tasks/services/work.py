@@ -56,7 +56,7 @@ class Work:
             The number of messages sent.
         """
         wanted = list(items)
-        to_send = self._state.queue.enqueue(kind, wanted, ends_wait=ends_wait)
+        to_send = self._state.queue.enqueue(kind, wanted, ends_wait=ends_wait, stored_only=True)
         self._count(kind, sent=len(to_send), merged=len(wanted) - len(to_send))
         return self._send(kind, to_send)
 

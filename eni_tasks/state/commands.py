@@ -28,12 +28,19 @@ encode = msgspec.json.encode
 
 
 def enqueue(  # noqa: PLR0913 - the arguments of the script
-    keys: Keys, kind: WorkKind, items: Sequence[Item], *, overdue_ms: int, delay_ms: int = 0, ends_wait: bool = False
+    keys: Keys,
+    kind: WorkKind,
+    items: Sequence[Item],
+    *,
+    overdue_ms: int,
+    delay_ms: int = 0,
+    ends_wait: bool = False,
+    stored_only: bool = False,
 ) -> Script:
-    """Enqueue at most PORTION_COUNT pieces of work."""
+    """Enqueue at most PORTION_COUNT pieces of work; with `stored_only` none for nodes that are not stored."""
     pairs = [word for name, urgency in items for word in (name, int(urgency))]
-    touched = [keys.pending(kind), *(keys.work(kind, name) for name, _ in items)]
-    return Script("enqueue", touched, [overdue_ms, delay_ms, int(ends_wait), *pairs])
+    touched = [keys.pending(kind), keys.nodes, *(keys.work(kind, name) for name, _ in items)]
+    return Script("enqueue", touched, [overdue_ms, delay_ms, int(ends_wait), int(stored_only), *pairs])
 
 
 def claim(keys: Keys, kind: WorkKind, name: NodeName | Pass, token: str, *, lease_ms: int) -> Script:
@@ -41,11 +48,23 @@ def claim(keys: Keys, kind: WorkKind, name: NodeName | Pass, token: str, *, leas
     return Script("claim", [keys.work(kind, name), keys.pending(kind), keys.fence], [name, token, lease_ms])
 
 
-def finish(keys: Keys, held: Claim, *, again_after_seconds: float | None, overdue_ms: int) -> Script:
-    """End a claim; `again_after_seconds` as in `WorkQueue.finish`."""
+def finish(  # noqa: PLR0913 - the arguments of the script
+    keys: Keys,
+    held: Claim,
+    *,
+    again_after_seconds: float | None,
+    overdue_ms: int,
+    memory: Memory | None = None,
+    in_deficit: bool | None = None,
+) -> Script:
+    """End a claim; arguments as in `WorkQueue.finish` and `RunEnd`."""
     again_ms = -1 if again_after_seconds is None else max(0, milliseconds(again_after_seconds))
     touched = [keys.work(held.kind, held.name), keys.pending(held.kind)]
-    return Script("finish", touched, [held.name, held.token, again_ms, overdue_ms])
+    args: list[str | bytes | int] = [held.name, held.token, again_ms, overdue_ms]
+    if held.kind is not WorkKind.FLEET:
+        touched += [keys.nodes, keys.memory, keys.deficits]
+        args += [b"" if memory is None else encode(memory), "" if in_deficit is None else int(in_deficit)]
+    return Script("finish", touched, args)
 
 
 def read_node(keys: Keys, name: NodeName) -> Script:
@@ -68,31 +87,18 @@ def put_nodes(
         yield Script("put_nodes", [keys.nodes, keys.versions], portion)
 
 
-def note_nodes(
-    keys: Keys,
-    *,
-    reads: Iterable[NodeName] = (),
-    deficits: Iterable[NodeName] = (),
-    no_deficits: Iterable[NodeName] = (),
-) -> Iterable[Script]:
-    """Request reads of nodes' instances, and note which nodes lack addresses, and which no longer do."""
-    notes = (("read", reads), ("deficit", deficits), ("no-deficit", no_deficits))
+def note_nodes(keys: Keys, *, reads: Iterable[NodeName], deficits: Iterable[NodeName]) -> Iterable[Script]:
+    """Request reads of nodes' instances, and note which nodes lack addresses."""
+    notes = (("read", reads), ("deficit", deficits))
     words = [word for note, names in notes for name in names for word in (note, name)]
     step = 2 * PORTION_COUNT
     for start in range(0, len(words), step):
         yield Script("note_nodes", [keys.reads, keys.deficits], words[start : start + step])
 
 
-def put_memory(keys: Keys, held: Claim, memory: Memory) -> Script:
-    """Write what a run learned, if its claim is live."""
-    return Script(
-        "put_claimed", [keys.work(held.kind, held.name), keys.memory], [held.name, held.token, encode(memory)]
-    )
-
-
 def put_journal(keys: Keys, held: Claim, entry: bytes) -> Script:
     """Write the step of an interface creation (b"" deletes the entry), if the claim is live."""
-    return Script("put_claimed", [keys.work(held.kind, held.name), keys.journal], [held.name, held.token, entry])
+    return Script("put_journal", [keys.work(held.kind, held.name), keys.journal], [held.name, held.token, entry])
 
 
 def record_facts(keys: Keys, held: Claim, outcome: Outcome) -> Script:

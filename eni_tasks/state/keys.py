@@ -87,6 +87,7 @@ class Keys:
         sends       messages since the last claim, for the back-off of `requeue`
         not_before  while waiting: until when
         token, fence, lease (its end), seen_revision (at the claim)   while claimed
+        unserved_since  while no run has begun since: when it was first enqueued, or the end of its wait
         wake        it was enqueued since the last claim in a way that ends a wait
         woken       while claimed: whether `wake` was set before the claim
 

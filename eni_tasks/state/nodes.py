@@ -17,7 +17,7 @@ from eni_tasks.errors import InvalidInput, NodeGone
 from eni_tasks.model.network import Infrastructure, NodeName
 from eni_tasks.model.node import Memory
 from eni_tasks.model.state import NodeState
-from eni_tasks.model.work import WorkKind
+from eni_tasks.model.work import NODE_WORK, WorkKind
 from eni_tasks.state import commands
 from eni_tasks.state.connection import PORTION_COUNT, Connection, translated
 from eni_tasks.state.facts import decode_facts
@@ -156,6 +156,18 @@ class Nodes:
             ("HDEL", self._keys.memory, name),
             ("HDEL", self._keys.journal, name),
         )
+
+    def leftovers(self) -> set[NodeName]:
+        """Names of nodes that are not stored, and of which entries are left: a late write, or another version's."""
+        keys = self._keys
+        answers = self._connection.send(
+            ("HKEYS", keys.nodes),
+            ("HKEYS", keys.memory),
+            ("HKEYS", keys.journal),
+            *(("ZRANGE", key, 0, -1) for key in (keys.reads, keys.deficits, *map(keys.pending, NODE_WORK))),
+        )
+        stored, *others = (set(names) for names in answers)
+        return {NodeName(name.decode()) for name in set().union(*others) - stored}
 
     def in_deficit(self) -> list[NodeName]:
         """Nodes that lack addresses which they could have, the longest first."""

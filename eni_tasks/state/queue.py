@@ -36,6 +36,7 @@ class WorkQueue:
         *,
         delay_seconds: float = 0.0,
         ends_wait: bool = False,
+        stored_only: bool = False,
     ) -> list[str]:
         """Enqueue work; one round trip per 200 pieces.
 
@@ -44,6 +45,7 @@ class WorkQueue:
             items: names with their urgency.
             delay_seconds: the work is not due before now plus this; only for work that is not pending yet.
             ends_wait: this ends a back-off or another wait.
+            stored_only: leave out nodes that are not stored (any more).
 
         Returns:
             The names for which a message must be sent; the others are merged into work that is pending.
@@ -59,6 +61,7 @@ class WorkQueue:
                     overdue_ms=self.overdue_ms,
                     delay_ms=milliseconds(delay_seconds),
                     ends_wait=ends_wait,
+                    stored_only=stored_only,
                 )
             )
             to_send += [name.decode() for name in answer]

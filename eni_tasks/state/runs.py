@@ -104,21 +104,21 @@ class Runs:
         return all(answer == 1 for answer in self._connection.send(*fenced, *others)[: len(fenced)])
 
     def end(self, claim: Claim, end: RunEnd) -> RunEnded:
-        """End a run: write what it learned, enqueue what follows it, and end the claim."""
+        """End a run: enqueue what follows it, write what it learned, and end the claim.
+
+        Nothing is written for a node that was removed meanwhile, or that another run holds.
+        """
         sent: list[Script | Command] = []
         if end.publish is not None:
-            sent += self._enqueue(WorkKind.PUBLISH, [(claim.node, end.publish)])
-        if end.memory is not None:
-            sent.append(commands.put_memory(self._keys, claim, end.memory))
-        if end.in_deficit is not None:
-            changed = "deficits" if end.in_deficit else "no_deficits"
-            sent += commands.note_nodes(self._keys, **{changed: [claim.node]})
+            sent += self._enqueue(WorkKind.PUBLISH, [(claim.node, end.publish)], stored_only=True)
         sent.append(
             commands.finish(
                 self._keys,
                 claim,
                 again_after_seconds=end.again_after_seconds,
                 overdue_ms=self._queue.overdue_ms,
+                memory=end.memory,
+                in_deficit=end.in_deficit,
             )
         )
         answers = self._connection.send(*sent)
@@ -144,9 +144,16 @@ class Runs:
             WorkKind.PUBLISH: _names(answers[len(maintain) : len(maintain) + len(publish)]),
         }
 
-    def _enqueue(self, kind: WorkKind, items: Items) -> list[Script]:
+    def _enqueue(self, kind: WorkKind, items: Items, *, stored_only: bool = False) -> list[Script]:
         return [
-            commands.enqueue(self._keys, kind, portion, overdue_ms=self._queue.overdue_ms, ends_wait=True)
+            commands.enqueue(
+                self._keys,
+                kind,
+                portion,
+                overdue_ms=self._queue.overdue_ms,
+                ends_wait=True,
+                stored_only=stored_only,
+            )
             for portion in _portions(items)
         ]
 

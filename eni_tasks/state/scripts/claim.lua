@@ -25,7 +25,7 @@ redis.call('SET', KEYS[3], next_fence)
 revision = tonumber(revision) or 0
 woken = wake and 1 or 0
 local ends = now + tonumber(ARGV[3])
-redis.call('HDEL', KEYS[1], 'sent', 'sends', 'not_before', 'wake')
+redis.call('HDEL', KEYS[1], 'sent', 'sends', 'not_before', 'wake', 'unserved_since')
 redis.call('HSET', KEYS[1], 'token', ARGV[2], 'fence', next_fence, 'lease', ends, 'seen_revision', revision, 'woken', woken)
 redis.call('ZADD', KEYS[2], ends, ARGV[1])
 return { next_fence, revision, woken }

@@ -1,6 +1,6 @@
--- Write or delete one node's entry in a hash, on behalf of a live claim.
+-- Write or delete a node's journal entry, on behalf of a live claim.
 --
--- KEYS    1: work hash, 2: memory or journal
+-- KEYS    1: work hash, 2: journal
 -- ARGV    1: node name, 2: token, 3: entry ("" deletes it)
 -- Answer  1, or 0 if the claim has ended
 --
