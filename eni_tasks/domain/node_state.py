@@ -26,6 +26,7 @@ def assemble(  # noqa: PLR0913 - one value per part of the state
     memory: Memory,
     journal: bytes | None,
     now: float,
+    generation: str,
 ) -> NodeState:
     """Put a node's state together. Memory of another uid or instance under the same name counts as none.
 
@@ -40,6 +41,7 @@ def assemble(  # noqa: PLR0913 - one value per part of the state
         memory: what earlier runs learned, as stored.
         journal: the entry of an interface creation under way.
         now: Redis' time in seconds.
+        generation: the state generation.
 
     Raises:
         InvalidInput: the object can't be understood.
@@ -59,6 +61,7 @@ def assemble(  # noqa: PLR0913 - one value per part of the state
         memory=_learned(memory, facts) if same else Memory(uid=node.uid, instance_id=node.instance_id),
         stored_memory=memory,
         journal=journal,
+        generation=generation,
     )
 
 

@@ -16,8 +16,9 @@ class Facts(Value, frozen=True):
 
     `mutated_at` is the time by which the last mutation has certainly ended. `version` changes with every
     write. `unconfirmed_since` is set while a read missed something that an earlier one had.
-    `mutation_pending` is set from the permission for a mutation until its outcome is recorded. While either
-    is set, the interfaces count as unknown.
+    `mutation_pending` is set from the permission for a mutation until its outcome is recorded. `outdated` says
+    that the last read began before the present state generation: later writes may be lost. While any of them is
+    set, the interfaces count as unknown.
     """
 
     instance_id: InstanceId
@@ -27,11 +28,12 @@ class Facts(Value, frozen=True):
     version: int = 0
     unconfirmed_since: float = 0.0
     mutation_pending: bool = False
+    outdated: bool = False
 
     @property
     def known(self) -> bool:
         """Whether decisions may be based on the interfaces."""
-        return not self.unconfirmed_since and not self.mutation_pending
+        return not (self.unconfirmed_since or self.mutation_pending or self.outdated)
 
 
 class NodeState(Value, frozen=True):
@@ -42,7 +44,7 @@ class NodeState(Value, frozen=True):
     was never asked for. `reserved` are addresses held against each subnet's free count, `cooling_down` the
     subnets that reported that they are full. `memory` is what applies to this uid and instance,
     `stored_memory` the entry as Redis holds it. `journal` is the entry of an interface creation under way.
-    `now` is Redis' time in seconds.
+    `generation` is the state generation. `now` is Redis' time in seconds.
     """
 
     node: Node
@@ -57,6 +59,7 @@ class NodeState(Value, frozen=True):
     memory: Memory = Memory()
     stored_memory: Memory = Memory()
     journal: bytes | None = None
+    generation: str = ""
 
     @property
     def interfaces(self) -> tuple[Interface, ...] | None:

@@ -7,9 +7,12 @@ If a worker dies, the next one that claims the node resumes at the step in the j
 
 - intent: the create is repeated. It carries the same client token, so EC2 answers the same interface.
 - attaching: an attach has no token, so the interface is looked up first. It may be attached already.
+- undo: the interface is looked up before it is deleted. It may be in use after all.
 - attached: the interface is used. Only setting delete-on-termination is tried again.
 
-Only a live claim can write the journal. If the journal is lost, `collect_orphans` finds the interface by its tags.
+If Redis lost its last writes (another state generation began), the journal may be older than what was done. The
+interface is then looked up at every step. Only a live claim can write the journal. If the journal is lost,
+`collect_orphans` finds the interface by its tags.
 """
 
 from __future__ import annotations
@@ -74,6 +77,7 @@ class InterfaceCreator:
             reservation=new_reservation(action.subnet_id, action.secondary_count + 1),
             begun_at=state.now,
             device_index=action.device_index,
+            generation=state.generation,
         )
         return self._continue(claim, state, creation, urgent=urgent, resumed=False)
 
@@ -94,12 +98,15 @@ class InterfaceCreator:
     def _continue(self, claim: Claim, state: NodeState, creation: Creation, *, urgent: bool, resumed: bool) -> Step:
         """Take the steps that are left, one after the other."""
         reached: Creation | Step = creation
+        doubtful = creation.generation != state.generation
         if creation.step is CreationStep.INTENT:
             reached = self._send_create(claim, state, creation, urgent=urgent, resumed=resumed)
+            if doubtful and isinstance(reached, Creation):
+                reached = self._look_up(claim, state, reached)
+        elif doubtful or creation.step in (CreationStep.ATTACHING, CreationStep.UNDO):
+            reached = self._look_up(claim, state, creation)
         elif creation.step is CreationStep.CREATED and _replaced(state, creation):
             reached = self._turn_back(claim, creation, REPLACED)
-        elif creation.step is CreationStep.ATTACHING:
-            reached = self._look_up(claim, state, creation)
         elif creation.step is CreationStep.ATTACHED:
             self._record_attached(claim, state, creation)
         if isinstance(reached, Creation) and reached.step is CreationStep.CREATED:
@@ -150,6 +157,7 @@ class InterfaceCreator:
             step=CreationStep.CREATED,
             interface=interface,
             reservation=msgspec.structs.replace(creation.reservation, count=taken),
+            generation=state.generation,
         )
         self._write(claim, created, Outcome(reservation=creation.reservation, taken=taken))
         # Counted once it is recorded, so that a create that is repeated for lack of an answer counts once.
@@ -197,18 +205,28 @@ class InterfaceCreator:
         return msgspec.structs.replace(reacted, did=deleted.did, stop=reacted.stop or deleted.stop)
 
     def _look_up(self, claim: Claim, state: NodeState, creation: Creation) -> Creation | Step:
-        """Find out how far an interrupted attach came: created, attached, or to be undone."""
+        """Find out where the interface is: to be attached, attached, to be undone, or gone."""
         interface_id, instance_id = creation.created.id, creation.request.instance_id
         seen = self._ec2.interfaces_by_id([interface_id]).get(interface_id)
         if seen is None and state.now - creation.begun_at < YOUNG_SECONDS:
             return Step(stop=True, again_after_seconds=RETRY_SECONDS, did=f"{interface_id} is not listed yet")
-        if seen is not None and seen.instance_id == instance_id:
+        if seen is None:
+            return self._give_up(claim, creation, f"{interface_id} does not exist any more")
+        if seen.instance_id == instance_id:
             index = creation.device_index if seen.device_index is None else seen.device_index
             return self._attached(claim, state, creation, index, seen.attachment_id)
-        if seen is None or seen.instance_id or _replaced(state, creation):
-            why = REPLACED if _replaced(state, creation) else "it is attached elsewhere, or gone"
-            return self._turn_back(claim, creation, why)
-        return msgspec.structs.replace(creation, step=CreationStep.CREATED)
+        if seen.instance_id or seen.attachment_id:
+            return self._give_up(
+                claim, creation, f"{interface_id} is attached to {seen.instance_id or 'another owner'}"
+            )
+        if creation.step is CreationStep.UNDO or _replaced(state, creation):
+            return self._turn_back(claim, creation, creation.why or REPLACED)
+        return msgspec.structs.replace(creation, step=CreationStep.CREATED, generation=state.generation)
+
+    def _give_up(self, claim: Claim, creation: Creation, why: str) -> Step:
+        """Delete the journal entry of an interface that is not this system's to attach or delete."""
+        self._end(claim, Outcome(reservation=creation.reservation))
+        return Step(did=f"gave up creating an interface: {why}")
 
     def _attached(self, claim: Claim, state: NodeState, creation: Creation, index: int, attachment_id: str) -> Creation:
         """Enter the interface among the instance's, together with the journal's step."""
@@ -220,7 +238,9 @@ class InterfaceCreator:
             attachment_id=attachment_id,
             attachment_status="attached",
         )
-        attached = msgspec.structs.replace(creation, step=CreationStep.ATTACHED, interface=interface)
+        attached = msgspec.structs.replace(
+            creation, step=CreationStep.ATTACHED, interface=interface, generation=state.generation
+        )
         self._write(claim, attached, _entered(state, attached))
         return attached
 

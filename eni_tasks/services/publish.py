@@ -53,7 +53,7 @@ class Publish:
         wrote: list[str] = []
         report["wrote"] = wrote
         try:
-            self._write(state, wrote)
+            self._write(claim, state, wrote)
         except NodeGone:
             self._state.nodes.remove(claim.node)
             raise
@@ -65,14 +65,14 @@ class Publish:
             return _not_written(report, error, _between(REFUSED_WAIT_SECONDS))
         return RunEnd()
 
-    def _write(self, state: NodeState, wrote: list[str]) -> None:
+    def _write(self, claim: Claim, state: NodeState, wrote: list[str]) -> None:
         """Write status and spec; on a conflict read the object again, MAX_TRIES times."""
         name = state.node.name
         for tries_left in reversed(range(MAX_TRIES)):
             if state.interfaces is None:
                 return  # unknown is not zero: the read that is due enqueues the node again
             try:
-                self._write_once(state, wrote)
+                self._write_once(claim, state, wrote)
             except ConflictError:
                 self._ingest.changed([self._nodes.get(name)])
                 if not tries_left:
@@ -81,16 +81,18 @@ class Publish:
             else:
                 return
 
-    def _write_once(self, state: NodeState, wrote: list[str]) -> None:
+    def _write_once(self, claim: Claim, state: NodeState, wrote: list[str]) -> None:
         name = state.node.name
         status, spec = writes(state.obj, state, self._policy)
         obj: KubeObject | None = None
         try:
             if status:
+                self._work.leases.check(claim)
                 obj = self._nodes.patch_status(name, status)
                 wrote.append("status")
                 _, spec = writes(obj, state, self._policy)
             if spec:
+                self._work.leases.check(claim)
                 obj = self._nodes.patch_spec(name, spec)
                 wrote.append("spec")
         finally:

@@ -233,6 +233,8 @@ def _why_unknown(state: NodeState) -> str:
     facts = state.facts
     if facts is None:
         return "the instance was not read yet"
+    if facts.outdated:
+        return "Redis was restarted, failed over or emptied since the instance was read; it is read again"
     if facts.mutation_pending:
         return "a mutation is pending, or its outcome is unknown"
     return "a read lacks what was known before; it is read again" if facts.unconfirmed_since else ""

@@ -19,7 +19,7 @@ from eni_tasks.model.work import Claim, Finished, Pass, WorkKind
 from eni_tasks.observability.counters import Counters
 from eni_tasks.observability.logs import logger
 from eni_tasks.ports.messages import Messages
-from eni_tasks.services.lease_renewer import LeaseRenewer
+from eni_tasks.services.lease_renewer import LeaseRenewer, local_seconds
 from eni_tasks.state import State
 from eni_tasks.state.runs import Changes, RunEnd
 
@@ -41,7 +41,7 @@ class Work:
         self._state = state
         self._messages = messages
         self._counters = counters
-        self._renewer = LeaseRenewer(state.queue)
+        self.leases = LeaseRenewer(state.queue)
 
     # -- enqueuing -------------------------------------------------------------------------------
     def enqueue(self, kind: WorkKind, items: Iterable[tuple[NodeName, Urgency]], *, ends_wait: bool = False) -> int:
@@ -102,6 +102,7 @@ class Work:
         Raises:
             StateUnavailable: Redis did not answer; the lease runs out and the work is requeued.
         """
+        asked_at = local_seconds()
         begun = self._state.runs.begin(kind, name)
         if begun is None:
             return {"node": name, "skipped": "another worker holds this node; its run will see the change"}
@@ -109,7 +110,7 @@ class Work:
         report: Report = {"node": name}
         end = RunEnd()
         instance = state.node.instance_id if isinstance(state, NodeState) else ""
-        with structlog.contextvars.bound_contextvars(node=name, instance=instance), self._renewer.hold(claim):
+        with structlog.contextvars.bound_contextvars(node=name, instance=instance), self.leases.hold(claim, asked_at):
             try:
                 if not isinstance(state, NodeState):
                     raise state
@@ -139,12 +140,13 @@ class Work:
         Raises:
             StateUnavailable: Redis did not answer; the lease runs out and the pass is requeued.
         """
+        asked_at = local_seconds()
         claim = self._state.queue.claim(WorkKind.FLEET, which)
         if claim is None:
             return {"skipped": "another worker makes this pass already"}
         report: Report = {}
         again: float | None = None
-        with self._renewer.hold(claim):
+        with self.leases.hold(claim, asked_at):
             try:
                 again = run(claim, report)
             except LeaseLost as error:

@@ -45,7 +45,11 @@ def enqueue(  # noqa: PLR0913 - the arguments of the script
 
 def claim(keys: Keys, kind: WorkKind, name: NodeName | Pass, token: str, *, lease_ms: int) -> Script:
     """Claim a piece of work under a token of the caller's."""
-    return Script("claim", [keys.work(kind, name), keys.pending(kind), keys.fence], [name, token, lease_ms])
+    return Script(
+        "claim",
+        [keys.work(kind, name), keys.pending(kind), keys.fence, keys.generation_times],
+        [name, token, lease_ms],
+    )
 
 
 def finish(  # noqa: PLR0913 - the arguments of the script
@@ -70,7 +74,7 @@ def finish(  # noqa: PLR0913 - the arguments of the script
 def read_node(keys: Keys, name: NodeName) -> Script:
     """Read everything that a decision about one node looks at."""
     touched = [keys.nodes, keys.versions, keys.memory, keys.journal, keys.infrastructure, keys.ledger]
-    touched += [keys.cooldowns, keys.limits]
+    touched += [keys.cooldowns, keys.limits, keys.generation, keys.generation_times]
     return Script("read_node", touched, [name, keys.facts(""), *FACTS_FIELDS])
 
 

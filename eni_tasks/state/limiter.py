@@ -29,6 +29,7 @@ class AcquireResult(StrEnum):
     WAIT = "wait"  # no token is left for this action: see `wait_seconds`
     PAUSED = "paused"  # a person paused all mutations
     BROKEN = "broken"  # the breaker of this action is open
+    UNCONFIRMED = "unconfirmed"  # Redis was restarted or failed over, and no watcher has confirmed the state yet
     TAKEN = "taken"  # other nodes hold the addresses that were to be reserved
 
 
@@ -98,6 +99,7 @@ class Limiter:
             self._keys.ledger_entries,
             self._keys.journal,
             self._keys.breaker(READS),
+            self._keys.generation_times,
         ]
         if instance_id:
             keys.append(self._keys.facts(instance_id))

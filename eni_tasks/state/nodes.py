@@ -19,7 +19,7 @@ from eni_tasks.model.node import Memory
 from eni_tasks.model.state import NodeState
 from eni_tasks.model.work import NODE_WORK, WorkKind
 from eni_tasks.state import commands
-from eni_tasks.state.connection import PORTION_COUNT, Connection, translated
+from eni_tasks.state.connection import PORTION_COUNT, Connection, seconds, translated
 from eni_tasks.state.facts import decode_facts
 from eni_tasks.state.network import NetworkCache, decode_limits
 
@@ -75,7 +75,7 @@ class Nodes:
 
     def decode_state(self, name: NodeName, answer: Sequence[Any]) -> NodeAnswer:
         """Decode the answer of read_node.lua."""
-        stored, memory, journal, stamp, ledger, cooldowns, now_ms, facts, limits = answer
+        stored, memory, journal, stamp, ledger, cooldowns, now_ms, facts, limits, *generation = answer
         if not stored:
             return NodeGone(f"node {name}: no CiliumNode of that name is known; is the watcher running?")
         obj = _decode_object(stored)
@@ -83,7 +83,7 @@ class Nodes:
         try:
             return assemble(
                 obj,
-                facts=decode_facts(machine_of(obj)[0], facts),
+                facts=decode_facts(machine_of(obj)[0], facts, generation_began_at=seconds(generation[1])),
                 limits=known_limits,
                 limits_requested=requested,
                 infrastructure=self._network.at(stamp) or Infrastructure(),
@@ -92,6 +92,7 @@ class Nodes:
                 memory=_decode_memory(memory) if memory else Memory(),
                 journal=journal,
                 now=now_ms / 1000,
+                generation=generation[0].decode() if generation[0] else "",
             )
         except InvalidInput as error:
             return error

@@ -8,6 +8,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable, Sequence
 
+from eni_tasks.errors import StateUnavailable
 from eni_tasks.model.network import NodeName
 from eni_tasks.model.work import NODE_WORK, Claim, Finished, Pass, WorkKind
 from eni_tasks.state import commands
@@ -130,8 +131,14 @@ def new_token() -> str:
 
 
 def decode_claim(kind: WorkKind, name: NodeName | Pass, token: str, answer: Sequence[int] | None) -> Claim | None:
-    """Decode the answer of claim.lua."""
+    """Decode the answer of claim.lua.
+
+    Raises:
+        StateUnavailable: the data may be older than what processes wrote.
+    """
     if answer is None:
         return None
+    if not answer:
+        raise StateUnavailable("Redis was restarted or failed over, and no watcher has confirmed its data yet")
     fence, revision, woken = answer
     return Claim(kind=kind, name=name, token=token, fence=fence, revision=revision, wake=woken == 1)

@@ -1,12 +1,13 @@
--- Permit one mutation, or say why not. Checks in this order: claim, pause, breakers, the subnet's addresses, token.
+-- Permit one mutation, or say why not. Checks in this order: claim, state generation, pause, breakers, the subnet's addresses, token.
 --
 -- KEYS    1: work hash, 2: pending, 3: switches, 4: breaker, 5: token bucket, 6: ledger, 7: ledger entries,
---         8: journal, 9: breaker of reads, 10: facts (absent if no instance changes)
+--         8: journal, 9: breaker of reads, 10: times of the state
+--         generation, 11: facts (absent if no instance changes)
 -- ARGV    1: name of the work, 2: token of the claim, 3: bucket size (0: no limit), 4: refill (per s),
 --         5: "1" if urgent, 6: time that the call may take (ms), 7: lifetime of facts (ms), 8: entry for the
 --         journal, or ""; if addresses are taken from a subnet also 9: subnet, 10: id of the reservation,
 --         11: count, 12: free addresses as described, 13: for how long the taking may last (ms)
--- Answer  {"ok" | "lost" | "wait" | "paused" | "broken" | "taken", milliseconds to wait, why}
+-- Answer  {"ok" | "lost" | "wait" | "paused" | "broken" | "taken" | "unconfirmed", milliseconds to wait, why}
 --
 -- Why a script: a claim that ends, or a pause that begins, between the check and the token would permit a mutation
 -- that must not happen. A token is shared by all workers, and many nodes take from one subnet at once. A repeated
@@ -18,6 +19,10 @@ local busy = tonumber(ARGV[6])
 local token, lease, fence = unpack(redis.call('HMGET', KEYS[1], 'token', 'lease', 'fence'))
 if token ~= ARGV[2] or tonumber(lease) <= now then
   return { 'lost', 0, '' }
+end
+
+if state_is_unconfirmed(KEYS[10]) then
+  return { 'unconfirmed', 1000, '' }
 end
 
 local pause = redis.call('HGET', KEYS[3], 'pause')
@@ -90,9 +95,9 @@ end
 local ends = math.max(tonumber(lease), now + busy)
 redis.call('HSET', KEYS[1], 'lease', ends)
 redis.call('ZADD', KEYS[2], ends, ARGV[1])
-if KEYS[10] then
-  local mutated_at = tonumber(redis.call('HGET', KEYS[10], 'mutated_at')) or 0
-  redis.call('HSET', KEYS[10], 'mutation_pending', 1, 'fence', fence, 'mutated_at', math.max(mutated_at, now + busy))
-  redis.call('PEXPIRE', KEYS[10], ARGV[7])
+if KEYS[11] then
+  local mutated_at = tonumber(redis.call('HGET', KEYS[11], 'mutated_at')) or 0
+  redis.call('HSET', KEYS[11], 'mutation_pending', 1, 'fence', fence, 'mutated_at', math.max(mutated_at, now + busy))
+  redis.call('PEXPIRE', KEYS[11], ARGV[7])
 end
 return { 'ok', 0, breaks_until and 'probe' or '' }

@@ -1,13 +1,17 @@
 -- Claim a piece of work for the length of a lease.
 --
--- KEYS    1: work hash, 2: pending, 3: fence
+-- KEYS    1: work hash, 2: pending, 3: fence, 4: times of the state generation
 -- ARGV    1: name of the work, 2: the claim's token, 3: lease (ms)
--- Answer  {fence, revision seen, 1 if the work was woken before}, or nil while a live claim holds the work
+-- Answer  {fence, revision seen, 1 if the work was woken before}, nil while a live claim holds the work, or {} while
+--         the state is unconfirmed
 --
 -- Why a script: of two workers that received the same message only one may hold the work, and the revision
 -- must be read at the same instant. A repeated call (its first answer was lost) finds its own token and gets
 -- the same answer.
 
+if state_is_unconfirmed(KEYS[4]) then
+  return {}
+end
 local now = now_ms()
 local token, fence, lease, seen, revision, wake, woken =
   unpack(redis.call('HMGET', KEYS[1], 'token', 'fence', 'lease', 'seen_revision', 'revision', 'wake', 'woken'))
