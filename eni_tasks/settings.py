@@ -88,6 +88,11 @@ class Settings(BaseSettings):
     settle_seconds: Annotated[float, Field(ge=0, le=300)] = Field(
         default=5, description="EC2's reads may lag this long behind its answers to mutations"
     )
+    facts_max_age_seconds: Seconds = Field(
+        default=300,
+        description="Nothing is changed in EC2 on facts that were last read longer ago than this, or than three times "
+        "RESYNC_SECONDS if that is longer",
+    )
     stuck_seconds: Seconds = Field(
         default=600, description="A watcher is not ready while a node lacks addresses, or a read is overdue, for longer"
     )
@@ -196,6 +201,7 @@ class Settings(BaseSettings):
         return Policy(
             cluster=self.cluster,
             pre_allocate_default=self.pre_allocate,
+            facts_max_age_seconds=max(self.facts_max_age_seconds, 3 * self.resync_seconds),
             interface_tags={**self.eni_tags, **ownership(self.cluster)},
             subnet_ids_filter=self.subnet_ids,
             subnet_tags_filter=self.subnet_tags,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from eni_tasks.cli.output import Table, ago
 from eni_tasks.model.plan import Reason
 from eni_tasks.services.status import FleetStatus, NodeStatus
-from eni_tasks.state.limiter import READS
+from eni_tasks.state.limiter import LIMITS
 from eni_tasks.state.summary import BucketSummary, StateSummary, WorkState, WorkStatus
 
 NODES = ("node", "available", "used", "needed", "work", "why")
@@ -52,11 +52,13 @@ def _warnings(summary: StateSummary) -> list[str]:
         lines.append(f"{summary.orphans_count} interfaces were left behind; `eni-tasks orphans --dry-run` lists them.")
     if summary.generation is None:
         lines.append("Redis is empty, and no watcher has noticed yet: is one running?")
+    if summary.read_failure:
+        lines.append(f"The last read of EC2 failed: {summary.read_failure.rstrip('.')}.")
     for action, breaker in summary.breakers.items():
         why = breaker.why.rstrip(".")
         when = f"in {ago(breaker.until - summary.now)}" if breaker.until > summary.now else "by the next caller"
-        if action == READS:
-            lines.append(f"All mutations are stopped until a read of EC2 succeeds: {why}.")
+        if action == LIMITS:
+            lines.append(f"{action} is refused: {why}. Nodes of unknown instance types wait.")
         else:
             lines.append(
                 f"{action} is stopped for all workers: {why}. It is probed {when}; `eni-tasks resume` tries it now."

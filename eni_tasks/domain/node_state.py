@@ -8,7 +8,6 @@ from typing import Any
 import msgspec
 
 from eni_tasks.domain.cilium_node import parse_node
-from eni_tasks.domain.eligibility import occupying
 from eni_tasks.model.network import Infrastructure, Interface, Limits
 from eni_tasks.model.node import Memory
 from eni_tasks.model.state import Facts, NodeState
@@ -27,6 +26,7 @@ def assemble(  # noqa: PLR0913 - one value per part of the state
     journal: bytes | None,
     now: float,
     generation: str,
+    read_failure: str,
 ) -> NodeState:
     """Put a node's state together. Memory of another uid or instance under the same name counts as none.
 
@@ -42,6 +42,7 @@ def assemble(  # noqa: PLR0913 - one value per part of the state
         journal: the entry of an interface creation under way.
         now: Redis' time in seconds.
         generation: the state generation.
+        read_failure: why the last read of EC2 failed, "" if it succeeded.
 
     Raises:
         InvalidInput: the object can't be understood.
@@ -58,10 +59,11 @@ def assemble(  # noqa: PLR0913 - one value per part of the state
         infrastructure=infrastructure,
         reserved=reserved,
         cooling_down=cooling_down,
-        memory=_learned(memory, facts) if same else Memory(uid=node.uid, instance_id=node.instance_id),
+        memory=memory if same else Memory(uid=node.uid, instance_id=node.instance_id),
         stored_memory=memory,
         journal=journal,
         generation=generation,
+        read_failure=read_failure,
     )
 
 
@@ -80,15 +82,3 @@ def after_change(state: NodeState, interfaces: tuple[Interface, ...]) -> NodeSta
     known = state.facts or Facts(instance_id=state.node.instance_id, interfaces=(), described_at=0.0)
     facts = msgspec.structs.replace(known, interfaces=interfaces, unconfirmed_since=0.0, mutation_pending=False)
     return msgspec.structs.replace(state, facts=facts, journal=None)
-
-
-def _learned(memory: Memory, facts: Facts | None) -> Memory:
-    """Enter how many interfaces fit, once a read has shown how many there were when EC2 refused another."""
-    if facts is None or not facts.known:
-        return memory
-    attached = len(occupying(facts.interfaces))
-    if 0 < memory.full_at < facts.described_at:
-        return msgspec.structs.replace(memory, learned_max_interfaces=attached, full_at=0.0)
-    if memory.learned_max_interfaces is not None and attached > memory.learned_max_interfaces:
-        return msgspec.structs.replace(memory, learned_max_interfaces=attached)
-    return memory

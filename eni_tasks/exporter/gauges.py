@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from eni_tasks.model.plan import Reason
 from eni_tasks.services.status import NOT_UNDERSTOOD, NodeStatus
-from eni_tasks.state.limiter import READS
+from eni_tasks.state.limiter import LIMITS
 from eni_tasks.state.summary import StateSummary
 
 
@@ -53,7 +53,7 @@ def of_state(summary: StateSummary) -> Iterator[Sample]:
         yield Sample("ec2_rate_limit_share", (action,), bucket.share)
         if bucket.throttled_at is not None:
             yield Sample("ec2_throttled_timestamp_seconds", (action,), bucket.throttled_at)
-    for action in (*summary.buckets, READS):
+    for action in (*summary.buckets, LIMITS):
         yield Sample("ec2_breaker_open", (action,), action in summary.breakers)
     for subnet in summary.subnets:
         zone = subnet.availability_zone

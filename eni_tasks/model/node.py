@@ -52,10 +52,12 @@ class Memory(Value, frozen=True):
 
     uid: str = ""
     instance_id: InstanceId = InstanceId("")
-    failures: int = 0  # failed runs in a row, drives the back-off
-    failed_at: float = 0.0  # Redis seconds of the last failed run
-    learned_max_interfaces: int | None = None  # EC2 refused more than this many
-    full_at: float = 0.0  # Redis seconds of such a refusal that no read has followed yet
+    failures: int = 0  # failed runs in a row because of the node itself, drives the back-off
+    failed_at: float = 0.0  # Redis seconds of the last of them
+    retries: int = 0  # runs in a row that trouble of EC2, the account or the network ended
+    interface_refusals: int = 0  # how often in a row EC2 refused a further interface
+    interface_refused_at: float = 0.0  # Redis seconds of the last such refusal
+    interface_refused_type: str = ""  # the instance type then: after a change of type the refusal proves nothing
     not_running_until: float = 0.0  # Redis seconds; the instance was stopped
     reasons: tuple[str, ...] = ()  # of the last run, for people
     last_action: str = ""
@@ -67,6 +69,7 @@ class Policy(Value, frozen=True):
 
     cluster: str
     pre_allocate_default: int = 8
+    facts_max_age_seconds: float = 300.0  # no mutation on facts that were last read longer ago
     interface_tags: dict[str, str] = {}
     subnet_ids_filter: tuple[str, ...] = ()
     subnet_tags_filter: dict[str, str] = {}

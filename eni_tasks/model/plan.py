@@ -27,6 +27,8 @@ class Reason(StrEnum):
     NO_INTERFACES = "instance-has-no-interfaces"
     LIMITS_UNKNOWN = "limits-unknown"
     AT_CAPACITY = "at-capacity"
+    INTERFACE_REFUSED = "interface-refused"
+    FACTS_TOO_OLD = "facts-too-old"
     NO_SUBNET = "no-subnet-with-room"
     NO_SELECTED_SUBNET = "subnet-selector-matches-nothing"
     NO_SECURITY_GROUP = "no-security-group"

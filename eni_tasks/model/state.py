@@ -44,7 +44,8 @@ class NodeState(Value, frozen=True):
     was never asked for. `reserved` are addresses held against each subnet's free count, `cooling_down` the
     subnets that reported that they are full. `memory` is what applies to this uid and instance,
     `stored_memory` the entry as Redis holds it. `journal` is the entry of an interface creation under way.
-    `generation` is the state generation. `now` is Redis' time in seconds.
+    `generation` is the state generation. `read_failure` is why the last read of EC2 failed ("" if it succeeded).
+    `now` is Redis' time in seconds.
     """
 
     node: Node
@@ -60,6 +61,7 @@ class NodeState(Value, frozen=True):
     stored_memory: Memory = Memory()
     journal: bytes | None = None
     generation: str = ""
+    read_failure: str = ""
 
     @property
     def interfaces(self) -> tuple[Interface, ...] | None:

@@ -44,6 +44,9 @@ class Admin:
         """
         if self._state.nodes.object(name) is None:
             raise _unknown(name)
+        if kind is WorkKind.MAINTAIN:
+            # What earlier runs learned (a back-off, a refused interface) must not stop what a person asks for.
+            self._state.nodes.delete_memory(name)
         sent = self._work.enqueue(kind, [(name, Urgency.EMPTY)], ends_wait=True)
         said = f"{kind} of {name} is enqueued."
         said += "" if sent else " It was waiting or running already; that run will do it."
@@ -99,14 +102,13 @@ class Admin:
     def resume(self) -> Report:
         """Let mutations continue that a pause, or trouble of the whole account, stopped.
 
-        A breaker that is closed here opens again at the next call if its trouble is not over. The breaker of reads
-        stays: nothing may be changed on facts that are not known.
+        A breaker that is closed here opens again at the next call if its trouble is not over.
 
         Returns:
             A report with the pause that was ended and the actions whose breakers were closed.
         """
         summary = self._state.summary.read(())
-        actions = [action for action in summary.breakers if action in summary.buckets]
+        actions = list(summary.breakers)
         for action in actions:
             self._state.limiter.close_breaker(action)
         said = [f"{action} may be tried again ({summary.breakers[action].why.rstrip('.')})." for action in actions]
@@ -119,7 +121,8 @@ class Admin:
             self._state.events.append("Resume", {"actions": ", ".join(actions), "paused_by": paused_by})
             short = self._state.nodes.in_deficit()
             self._work.enqueue(WorkKind.MAINTAIN, [(name, Urgency.DEFICIT) for name in short], ends_wait=True)
-            said.append(f"{len(short)} nodes that lack addresses continue at once.")
+            self._work.enqueue_pass(Pass.INVENTORY, ends_wait=True)
+            said.append(f"{len(short)} nodes that lack addresses continue at once, and everything is read again.")
         else:
             said.append("Nothing was paused or stopped.")
         return {"paused": False, "ended": _plain(before), "closed": actions, "explanation": said}

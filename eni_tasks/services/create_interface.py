@@ -23,6 +23,7 @@ from itertools import count
 
 import msgspec
 
+from eni_tasks.domain.interface_refusals import accepted
 from eni_tasks.errors import Ec2Error, Ec2Reaction, LeaseLost
 from eni_tasks.model.network import Interface, InterfaceId
 from eni_tasks.model.plan import CreateInterface, SetDeleteOnTermination
@@ -30,13 +31,12 @@ from eni_tasks.model.state import NodeState, Outcome
 from eni_tasks.model.work import Claim
 from eni_tasks.services.journal import Creation, CreationStep, decode, encode
 from eni_tasks.services.mutate import Mutator, new_reservation
-from eni_tasks.services.refusals import NOTHING_ELSE, react_to_refusal
+from eni_tasks.services.refusals import NOTHING_ELSE, SHARED, react_to_refusal
 from eni_tasks.services.step import Step
 from eni_tasks.state.limiter import Draw
 
 MAX_INDEX_TRIES = 5
 YOUNG_SECONDS = 60.0  # for so long an id that EC2 just gave may be unknown to other servers of EC2
-RETRY_SECONDS = 2.0
 REPLACED = "the instance was replaced"
 
 # After these answers to a repeated create the interface certainly does not exist.
@@ -148,7 +148,7 @@ class InterfaceCreator:
             unclear = error.reaction is Ec2Reaction.AMBIGUOUS or (resumed and error.reaction not in _NOT_CREATED)
             if unclear:
                 # The journal stays: a repeated create with the same token shows whether it exists.
-                return Step(stop=True, failed=True, trouble=str(error))
+                return Step(stop=True, failed=True, shared=error.reaction in SHARED, trouble=str(error))
             dropped = Outcome(journal=b"", reservation=creation.reservation)
             return react_to_refusal(self._mutator, error, claim, state, request.subnet_id, dropped)
         taken = len(interface.addresses) + 1
@@ -197,7 +197,7 @@ class InterfaceCreator:
         passing = error.reaction is Ec2Reaction.RETRY_LATER or (error.reaction is Ec2Reaction.STALE_VIEW and young)
         if passing and not error.index_taken:
             self._state.runs.record(claim, Outcome(instance_id=creation.request.instance_id))
-            return Step(stop=True, again_after_seconds=RETRY_SECONDS, trouble=str(error))
+            return Step(stop=True, failed=True, shared=error.reaction in SHARED, trouble=str(error))
         undo = msgspec.structs.replace(creation, step=CreationStep.UNDO, why=f"{error.code}: {error.message}")
         entry = Outcome(journal=encode(undo))
         reacted = react_to_refusal(self._mutator, error, claim, state, creation.request.subnet_id, entry)
@@ -209,7 +209,7 @@ class InterfaceCreator:
         interface_id, instance_id = creation.created.id, creation.request.instance_id
         seen = self._ec2.interfaces_by_id([interface_id]).get(interface_id)
         if seen is None and state.now - creation.begun_at < YOUNG_SECONDS:
-            return Step(stop=True, again_after_seconds=RETRY_SECONDS, did=f"{interface_id} is not listed yet")
+            return Step(stop=True, failed=True, shared=True, did=f"{interface_id} is not listed yet")
         if seen is None:
             return self._give_up(claim, creation, f"{interface_id} does not exist any more")
         if seen.instance_id == instance_id:
@@ -273,6 +273,7 @@ class InterfaceCreator:
             f"created {interface.id} in {interface.subnet_id} with {len(interface.addresses)} addresses, "
             f"attached at device {interface.device_index}"
         )
+        trouble = ""
         if creation.request.delete_on_termination:
             try:
                 self._send_delete_on_termination(claim, interface.id, interface.attachment_id, urgent=urgent)
@@ -280,15 +281,24 @@ class InterfaceCreator:
                 if error.reaction is Ec2Reaction.STALE_VIEW:
                     # It is no longer attached as recorded: the next run looks it up.
                     self._write(claim, msgspec.structs.replace(creation, step=CreationStep.ATTACHING))
-                return Step(did=did, changed=True, stop=True, failed=True, trouble=str(error))
+                    return Step(did=did, changed=True, stop=True, failed=True, trouble=str(error))
+                # The interface works, so the node continues. The plan sets the flag once no address is needed.
+                trouble = str(error)
+                creation = msgspec.structs.replace(
+                    creation, request=msgspec.structs.replace(creation.request, delete_on_termination=False)
+                )
         fields: dict[str, str | int | float] = {
             "node": claim.name,
             "interface": interface.id,
             "subnet": interface.subnet_id,
             "count": len(interface.addresses),
         }
-        self._end(claim, Outcome(event=("CreateNetworkInterface", fields)))
-        return Step(did=did, changed=True, interfaces=_with_created(state, creation))
+        interfaces = _with_created(state, creation)
+        outcome = Outcome(event=("CreateNetworkInterface", fields))
+        if trouble and interfaces is not None:
+            outcome = msgspec.structs.replace(outcome, instance_id=creation.request.instance_id, interfaces=interfaces)
+        self._end(claim, outcome)
+        return Step(did=did, changed=True, trouble=trouble, interfaces=interfaces, memory=accepted(state.memory))
 
     def _send_delete_on_termination(
         self, claim: Claim, interface_id: InterfaceId, attachment_id: str, *, urgent: bool

@@ -21,9 +21,12 @@ from eni_tasks.observability.logs import logger
 from eni_tasks.ports.messages import Messages
 from eni_tasks.services.lease_renewer import LeaseRenewer, local_seconds
 from eni_tasks.state import State
+from eni_tasks.state.nodes import known
 from eni_tasks.state.runs import Changes, RunEnd
 
 Report = dict[str, Any]
+
+FAULT_WAIT_SECONDS = 30.0
 
 PASS_URGENCY = {Pass.INVENTORY: Urgency.DEFICIT, Pass.INSTANCES: Urgency.DEFICIT, Pass.ORPHANS: Urgency.CLEANUP}
 
@@ -112,9 +115,7 @@ class Work:
         instance = state.node.instance_id if isinstance(state, NodeState) else ""
         with structlog.contextvars.bound_contextvars(node=name, instance=instance), self.leases.hold(claim, asked_at):
             try:
-                if not isinstance(state, NodeState):
-                    raise state
-                end = run(claim, state, report)
+                end = run(claim, known(state), report)
             except NodeGone as error:
                 self._state.queue.remove(name)
                 report["skipped"] = str(error)
@@ -125,6 +126,13 @@ class Work:
             except LeaseLost as error:
                 logger().warning("claim_lost", error=str(error))
                 report["skipped"] = str(error)
+            except StateUnavailable:
+                raise  # the claim can't be ended either
+            except Exception:
+                # A fault of this system: the node is given back at once, and tried again after a while.
+                logger().exception("run_failed", kind=kind)
+                self._end(claim, RunEnd(again_after_seconds=FAULT_WAIT_SECONDS))
+                raise
             if self._end(claim, end) is Finished.WAITING:
                 report["again_after_seconds"] = end.again_after_seconds
         return report
@@ -152,6 +160,12 @@ class Work:
             except LeaseLost as error:
                 logger().warning("claim_lost", error=str(error))
                 report["stopped"] = str(error)
+            except StateUnavailable:
+                raise  # the claim can't be ended either
+            except Exception:
+                logger().exception("run_failed", name=which)
+                self._state.queue.finish(claim, again_after_seconds=FAULT_WAIT_SECONDS)
+                raise
         if self._state.queue.finish(claim, again_after_seconds=again) is Finished.SEND:
             self._send(claim.kind, [claim.name])
         return report

@@ -74,7 +74,7 @@ def finish(  # noqa: PLR0913 - the arguments of the script
 def read_node(keys: Keys, name: NodeName) -> Script:
     """Read everything that a decision about one node looks at."""
     touched = [keys.nodes, keys.versions, keys.memory, keys.journal, keys.infrastructure, keys.ledger]
-    touched += [keys.cooldowns, keys.limits, keys.generation, keys.generation_times]
+    touched += [keys.cooldowns, keys.limits, keys.generation, keys.generation_times, keys.switches]
     return Script("read_node", touched, [name, keys.facts(""), *FACTS_FIELDS])
 
 

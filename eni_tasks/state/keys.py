@@ -45,6 +45,8 @@ class Keys:
 
         # HASH. json: Infrastructure; described_at: readers fetch the big value only when this has changed.
         self.infrastructure = f"{prefix}infrastructure"
+        # ZSET. VPC → when its subnets were last described because a node is in it; kept for a day.
+        self.vpcs = f"{prefix}vpcs"
         # HASH. Instance type → Limits, JSON; or "-<until>" for a type that EC2 does not know.
         self.limits = f"{prefix}limits"
         # HASH. Subnet → addresses held against its free count: the sum of its entries.
@@ -63,7 +65,7 @@ class Keys:
         self.removed = f"{prefix}removed"
 
         # HASH. pause: Pause, JSON, while mutations are paused. read_at: start of the last complete read of all
-        # instances. failed_reads: passes that failed since the last good one.
+        # instances. read_failure: why the last read failed, if it did.
         self.switches = f"{prefix}switches"
         # Prefix of Celery's own keys, so that several deployments can share a Redis.
         self.broker = f"{prefix}broker:"

@@ -60,10 +60,7 @@ class Nodes:
             NodeGone: no such node is stored.
             InvalidInput: its object can't be understood.
         """
-        answer = self.decode_state(name, self._connection.send(commands.read_node(self._keys, name))[0])
-        if isinstance(answer, NodeState):
-            return answer
-        raise answer
+        return known(self.decode_state(name, self._connection.send(commands.read_node(self._keys, name))[0]))
 
     def read_many(self, names: Sequence[NodeName]) -> Iterator[tuple[NodeName, NodeAnswer]]:
         """Read many nodes, in portions, in the order of `names`."""
@@ -75,7 +72,7 @@ class Nodes:
 
     def decode_state(self, name: NodeName, answer: Sequence[Any]) -> NodeAnswer:
         """Decode the answer of read_node.lua."""
-        stored, memory, journal, stamp, ledger, cooldowns, now_ms, facts, limits, *generation = answer
+        stored, memory, journal, stamp, ledger, cooldowns, now_ms, facts, limits, generation, began_at, failure = answer
         if not stored:
             return NodeGone(f"node {name}: no CiliumNode of that name is known; is the watcher running?")
         obj = _decode_object(stored)
@@ -83,7 +80,7 @@ class Nodes:
         try:
             return assemble(
                 obj,
-                facts=decode_facts(machine_of(obj)[0], facts, generation_began_at=seconds(generation[1])),
+                facts=decode_facts(machine_of(obj)[0], facts, generation_began_at=seconds(began_at)),
                 limits=known_limits,
                 limits_requested=requested,
                 infrastructure=self._network.at(stamp) or Infrastructure(),
@@ -92,7 +89,8 @@ class Nodes:
                 memory=_decode_memory(memory) if memory else Memory(),
                 journal=journal,
                 now=now_ms / 1000,
-                generation=generation[0].decode() if generation[0] else "",
+                generation=generation.decode() if generation else "",
+                read_failure=failure.decode() if failure else "",
             )
         except InvalidInput as error:
             return error
@@ -158,6 +156,10 @@ class Nodes:
             ("HDEL", self._keys.journal, name),
         )
 
+    def delete_memory(self, name: NodeName) -> None:
+        """Delete what earlier runs learned of a node."""
+        self._connection.send(("HDEL", self._keys.memory, name))
+
     def leftovers(self) -> set[NodeName]:
         """Names of nodes that are not stored, and of which entries are left: a late write, or another version's."""
         keys = self._keys
@@ -190,6 +192,17 @@ class Nodes:
         """Delete a node's journal entry, if it is still `entry` and no live claim holds the node."""
         keys = [self._keys.work(WorkKind.MAINTAIN, name), self._keys.journal]
         return JournalDeletion(self._connection.run("delete_journal", keys, [name, entry]).decode())
+
+
+def known(answer: NodeAnswer) -> NodeState:
+    """The state of an answer.
+
+    Raises:
+        NodeGone, InvalidInput: there is none; the answer says why.
+    """
+    if isinstance(answer, NodeState):
+        return answer
+    raise answer
 
 
 def _pairs(flat: Sequence[bytes]) -> Iterator[tuple[bytes, bytes]]:

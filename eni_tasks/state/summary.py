@@ -12,7 +12,7 @@ from enum import StrEnum
 from eni_tasks.model.network import Infrastructure, NodeName, SubnetId, Value
 from eni_tasks.model.work import NODE_WORK, Pause, WorkKind
 from eni_tasks.state.connection import Command, Connection, Script, seconds, time_ms
-from eni_tasks.state.limiter import READS, decode_pause
+from eni_tasks.state.limiter import LIMITS, decode_pause
 from eni_tasks.state.network import NetworkCache
 from eni_tasks.state.orphans import scored
 
@@ -103,7 +103,8 @@ class StateSummary(Value, frozen=True):
     `generation` is None when Redis lost its data and no watcher has noticed yet. `infrastructure_at` is when the
     description of VPCs, subnets and groups began, `inventory_at` when the last complete read of all instances
     did; None before the first. `orphans_count` is what the last pass of the collector saw and has not deleted.
-    `deficit_count` nodes lack addresses that they could have, the first of them since `deficit_since`.
+    `read_failure` is why the last read of EC2 failed, "" if it succeeded. `deficit_count` nodes lack addresses that
+    they could have, the first of them since `deficit_since`.
     """
 
     now: float
@@ -116,6 +117,7 @@ class StateSummary(Value, frozen=True):
     subnets: tuple[SubnetSummary, ...]
     infrastructure_at: float | None
     inventory_at: float | None
+    read_failure: str
     orphans_count: int
     deficit_count: int
     deficit_since: float | None
@@ -157,7 +159,7 @@ class Summary:
         commands: dict[str, Command | Script] = {
             "time": ("TIME",),
             "generation": ("GET", keys.generation),
-            "switches": ("HMGET", keys.switches, "pause", "read_at"),
+            "switches": ("HMGET", keys.switches, "pause", "read_at", "read_failure"),
             "ledger": ("HGETALL", keys.ledger),
             "cooldowns": ("ZRANGE", keys.cooldowns, 0, -1, "WITHSCORES"),
             "orphans": ("ZCARD", keys.orphans),
@@ -175,7 +177,7 @@ class Summary:
         answers = dict(zip(commands, self._connection.send(*commands.values()), strict=True))
         infrastructure = self._network.infrastructure()
         now = time_ms(answers["time"]) / 1000
-        pause, read_at = answers["switches"]
+        pause, read_at, failure = answers["switches"]
         held = {subnet.decode(): int(count) for subnet, count in answers["ledger"].items()}
         cooling = {subnet.decode(): until / 1000 for subnet, until in scored(answers["cooldowns"])}
         first_deficit = scored(answers["first_deficit"])
@@ -193,12 +195,12 @@ class Summary:
                 action: BreakerSummary(until=seconds(until), why=(why or b"").decode())
                 for action in self._breakers
                 for until, why in [answers[f"breaker {action}"]]
-                # That of reads is not probed: a good read closes it, or its time.
-                if until is not None and (action != READS or seconds(until) > now)
+                if until is not None
             },
             subnets=_subnets(infrastructure, held, {name: until for name, until in cooling.items() if until > now}),
             infrastructure_at=infrastructure.described_at if infrastructure else None,
             inventory_at=seconds(read_at) if read_at else None,
+            read_failure=failure.decode() if failure else "",
             orphans_count=answers["orphans"],
             deficit_count=answers["deficits"],
             deficit_since=first_deficit[0][1] / 1000 if first_deficit else None,
@@ -222,7 +224,7 @@ class Summary:
 
     @property
     def _breakers(self) -> tuple[str, ...]:
-        return (*self._buckets, READS)
+        return (*self._buckets, LIMITS)
 
     def _statuses(self, keys: Sequence[str]) -> list[WorkStatus]:
         *answers, time = self._connection.send(*(("HMGET", key, *WORK_FIELDS) for key in keys), ("TIME",))
