@@ -111,7 +111,7 @@ class Maintain:
         except AddressesTaken as error:
             return Step(did=str(error))
         except Postponed as error:
-            return Step(stop=True, again_after_seconds=error.retry_after_seconds, did=str(error))
+            return Step(stop=True, again_after_seconds=error.retry_after_seconds, did=str(error), trouble=error.trouble)
         except Ec2Error as error:
             # A read on the way (looking where an interface is) failed: the journal keeps the place.
             return Step(stop=True, failed=True, shared=True, trouble=str(error))

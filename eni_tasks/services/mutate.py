@@ -34,7 +34,12 @@ BREAKER_SECONDS = 60.0  # trouble of the whole account is probed this often, by 
 
 
 class Postponed(TransientError):
-    """The mutation may not be made now (rate limit, pause or breaker); nothing was sent."""
+    """The mutation may not be made now (rate limit, pause or breaker); nothing was sent.
+
+    `trouble` is what people should know of it: that the breaker is open, and why; "" otherwise.
+    """
+
+    trouble = ""
 
 
 class AddressesTaken(TransientError):
@@ -181,5 +186,7 @@ def _wait_for_token(
         waited += acquired.wait_seconds
         if acquired.result is not AcquireResult.WAIT or waited > short_seconds:
             why = acquired.why or f"no token is left for {action}"
-            raise Postponed(f"{action} has to wait: {why}", max(acquired.wait_seconds, 0.1))
+            postponed = Postponed(f"{action} has to wait: {why}", max(acquired.wait_seconds, 0.1))
+            postponed.trouble = str(postponed) if acquired.result is AcquireResult.BROKEN else ""
+            raise postponed
         time.sleep(acquired.wait_seconds)
