@@ -43,7 +43,7 @@ class System(World):
         names, version = [], ""
         for page in services.node_feed.pages():
             services.ingest.changed(page.objects)
-            names += [obj["metadata"]["name"] for obj in page.objects]
+            names += [obj.metadata.name for obj in page.objects]
             version = page.resource_version
         services.ingest.listed(names, version)
 

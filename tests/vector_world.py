@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from eni_tasks.domain.cilium_node import parse_node
+from eni_tasks.domain.cilium_node import decode_node, parse_node
+from eni_tasks.model.cilium_node import CiliumNode
 from eni_tasks.model.network import (
     Infrastructure,
     InstanceId,
@@ -77,13 +78,18 @@ def known_state(node: Node, interfaces: tuple[Interface, ...] | None, **more: An
     return NodeState(node=node, facts=facts, **more)
 
 
-def cilium_object(partial: dict[str, Any], *, primaries_pooled: bool = False) -> dict[str, Any]:
+def cilium_object(partial: dict[str, Any], *, primaries_pooled: bool = False) -> CiliumNode:
     """Complete a vector's partial object with what every real object has."""
     metadata = {"name": "node-1", "uid": "uid-1", "resourceVersion": "1"} | partial.get("metadata", {})
     spec = dict(partial.get("spec", {}))
     if primaries_pooled:
         spec["eni"] = spec.get("eni", {}) | {"use-primary-address": True}
-    return {"metadata": metadata, "spec": spec, "status": partial.get("status", {})}
+    return decoded({"metadata": metadata, "spec": spec, "status": partial.get("status", {})})
+
+
+def decoded(obj: dict[str, Any]) -> CiliumNode:
+    """Decode an object as it comes from the API server."""
+    return decode_node(json.dumps(obj).encode())
 
 
 def interfaces(

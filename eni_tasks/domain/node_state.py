@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import msgspec
 
 from eni_tasks.domain.cilium_node import parse_node
+from eni_tasks.model.cilium_node import CiliumNode
 from eni_tasks.model.network import Infrastructure, Interface, Limits
 from eni_tasks.model.node import Memory
 from eni_tasks.model.state import Facts, NodeState
 
 
 def assemble(  # noqa: PLR0913 - one value per part of the state
-    obj: Mapping[str, Any],
+    obj: CiliumNode,
     *,
     facts: Facts | None,
     limits: Limits | None,
@@ -52,7 +50,7 @@ def assemble(  # noqa: PLR0913 - one value per part of the state
     return NodeState(
         node=node,
         now=now,
-        obj=dict(obj),
+        obj=obj,
         facts=facts,
         limits=limits,
         limits_requested=limits_requested,

@@ -16,7 +16,6 @@ class Node(Value, frozen=True):
 
     name: NodeName
     uid: str
-    resource_version: str = ""
     instance_id: InstanceId = InstanceId("")
     instance_type: str = ""
     vpc_id: VpcId = VpcId("")
@@ -32,17 +31,10 @@ class Node(Value, frozen=True):
     subnet_ids: tuple[str, ...] = ()
     subnet_tags: dict[str, str] = {}
     exclude_interface_tags: dict[str, str] = {}
-    static_ip_tags: dict[str, str] = {}
     delete_on_termination: bool = True
     use_primary_address: bool = False
-    disable_prefix_delegation: bool = False
     used: frozenset[str] = frozenset()
     pool: dict[str, str] = {}
-    release_ips: dict[str, str] = {}
-    assigned_static_ip: str = ""
-    requested_ipv4: int | None = None  # spec.ipam.pools.requested, pool "default"; None: no entry
-    allocated_cidrs: tuple[str, ...] = ()  # spec.ipam.pools.allocated, pool "default"
-    old_generation: bool = False  # only the fields of Cilium 1.6 are set (spec.eni.instance-id)
     deleting: bool = False  # metadata.deletionTimestamp is set
     ignored: bool = False  # annotation ipam.cilium.io/ignore: "true"
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
+from eni_tasks.model.cilium_node import CiliumNode
 from eni_tasks.model.network import Infrastructure, InstanceId, Interface, Limits, SubnetId, Value
 from eni_tasks.model.node import Memory, Node
 
@@ -50,7 +50,7 @@ class NodeState(Value, frozen=True):
 
     node: Node
     now: float = 0.0
-    obj: dict[str, Any] = {}
+    obj: CiliumNode = CiliumNode()
     facts: Facts | None = None
     limits: Limits | None = None
     limits_requested: bool = True

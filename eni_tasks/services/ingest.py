@@ -7,8 +7,7 @@ collects the requests of a second into one call.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Sequence
 
 import msgspec
 
@@ -16,6 +15,7 @@ from eni_tasks.domain import watermark
 from eni_tasks.domain.cilium_node import parse_node
 from eni_tasks.domain.estimate import figures_from_object
 from eni_tasks.errors import InvalidInput
+from eni_tasks.model.cilium_node import CiliumNode
 from eni_tasks.model.network import InstanceId, NodeName
 from eni_tasks.model.node import Node, Policy
 from eni_tasks.model.plan import Urgency
@@ -41,7 +41,7 @@ class Ingest:
         self._policy = policy
         self._quiet_seconds = quiet_seconds
 
-    def changed(self, objects: Sequence[Mapping[str, Any]]) -> None:
+    def changed(self, objects: Sequence[CiliumNode]) -> None:
         """Take in objects as they are now (a page of a list, or some events), in any order of arrival.
 
         Args:
@@ -95,7 +95,7 @@ class Ingest:
         """
         instances: list[InstanceId] = []
         for stored in list(self._state.nodes.all_objects()):
-            name = NodeName(stored["metadata"]["name"])
+            name = NodeName(stored.metadata.name)
             if name not in names and self._state.nodes.remove(name, resource_version=resource_version):
                 instances += self._delete_rest(name, stored)
         for name in self._state.nodes.leftovers():
@@ -105,7 +105,7 @@ class Ingest:
         if instances:
             self._work.collect_orphans(instances)
 
-    def _delete_rest(self, name: NodeName, stored: Mapping[str, Any] | None) -> list[InstanceId]:
+    def _delete_rest(self, name: NodeName, stored: CiliumNode | None) -> list[InstanceId]:
         """Delete what else is stored of a node; returns its instance, if it had one."""
         self._state.queue.remove(name)
         self._state.nodes.remove_leftovers(name)
@@ -124,18 +124,17 @@ class Ingest:
                 self._state.facts.remove(old.instance_id)
         logger().info("node_new", node=node.name, instance=node.instance_id)
 
-    def _parsed(self, obj: Mapping[str, Any] | None) -> Node | None:
+    def _parsed(self, obj: CiliumNode | None) -> Node | None:
         if obj is None:
             return None
         try:
             return parse_node(obj)
         except InvalidInput as error:
-            name = obj.get("metadata", {}).get("name")
-            logger().warning("node_not_understood", node=name, error=str(error))
+            logger().warning("node_not_understood", node=obj.metadata.name, error=str(error))
             return None
 
     def _agents_part(self, node: Node, old: Node) -> Node:
         """The node without the fields that this system writes: its own write must not count as a change."""
         filled_in = not old.pre_allocate and node.pre_allocate <= self._policy.pre_allocate_default
         pre_allocate = 0 if filled_in else node.pre_allocate
-        return msgspec.structs.replace(node, resource_version="", pool={}, release_ips={}, pre_allocate=pre_allocate)
+        return msgspec.structs.replace(node, pool={}, pre_allocate=pre_allocate)

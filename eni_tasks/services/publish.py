@@ -10,12 +10,13 @@ import random
 
 from eni_tasks.domain.status import writes
 from eni_tasks.errors import ClusterRefused, ClusterUnavailable, ConflictError, NodeGone
+from eni_tasks.model.cilium_node import CiliumNode
 from eni_tasks.model.network import NodeName
 from eni_tasks.model.node import Policy
 from eni_tasks.model.state import NodeState
 from eni_tasks.model.work import Claim, WorkKind
 from eni_tasks.observability.logs import logger
-from eni_tasks.ports.kube import CiliumNodes, KubeObject
+from eni_tasks.ports.kube import CiliumNodes
 from eni_tasks.services.ingest import Ingest
 from eni_tasks.services.work import Report, Work
 from eni_tasks.state import State
@@ -84,7 +85,7 @@ class Publish:
     def _write_once(self, claim: Claim, state: NodeState, wrote: list[str]) -> None:
         name = state.node.name
         status, spec = writes(state.obj, state, self._policy)
-        obj: KubeObject | None = None
+        obj: CiliumNode | None = None
         try:
             if status:
                 self._work.leases.check(claim)

@@ -21,6 +21,7 @@ from eni_tasks.domain.estimate import figures_from_object, lacks_known, shows_mi
 from eni_tasks.domain.planner import plan
 from eni_tasks.domain.watermark import in_order
 from eni_tasks.errors import Ec2Error, Ec2Reaction, InvalidInput, NodeGone
+from eni_tasks.model.cilium_node import CiliumNode
 from eni_tasks.model.network import Infrastructure, InstanceId, Interface, Limits, NodeName, VpcId
 from eni_tasks.model.node import Node, Policy
 from eni_tasks.model.plan import Plan, Urgency
@@ -297,7 +298,7 @@ def _shows_missing(state: NodeState) -> bool:
     return state.interfaces is not None and shows_missing_addresses(state.node, state.interfaces)
 
 
-def _parsed(objects: Iterable[Mapping[str, Any]]) -> Iterable[Node]:
+def _parsed(objects: Iterable[CiliumNode]) -> Iterable[Node]:
     for obj in objects:
         try:
             yield parse_node(obj)

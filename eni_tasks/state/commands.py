@@ -6,11 +6,12 @@ form of the answer stands at the head of the Lua file.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from eni_tasks.domain.cilium_node import machine_of
+from eni_tasks.model.cilium_node import CiliumNode
 from eni_tasks.model.network import NodeName
 from eni_tasks.model.node import Memory
 from eni_tasks.model.plan import Urgency
@@ -78,14 +79,12 @@ def read_node(keys: Keys, name: NodeName) -> Script:
     return Script("read_node", touched, [name, keys.facts(""), *FACTS_FIELDS])
 
 
-def put_nodes(
-    keys: Keys, objects: Iterable[Mapping[str, Any]], machines: Iterable[tuple[str, str]]
-) -> Iterable[Script]:
+def put_nodes(keys: Keys, objects: Iterable[CiliumNode]) -> Iterable[Script]:
     """Store objects, each only if it is newer than the stored one, with the instance and type that it names."""
     args: list[list[str | bytes]] = []
-    for obj, (instance_id, instance_type) in zip(objects, machines, strict=True):
-        meta = obj["metadata"]
-        args.append([meta["name"], meta["resourceVersion"], meta["uid"], instance_id, instance_type, encode(obj)])
+    for obj in objects:
+        metadata = obj.metadata
+        args.append([metadata.name, metadata.resource_version, metadata.uid, *machine_of(obj), encode(obj)])
     for start in range(0, len(args), PORTION_COUNT):
         portion = [word for each in args[start : start + PORTION_COUNT] for word in each]
         yield Script("put_nodes", [keys.nodes, keys.versions], portion)

@@ -5,15 +5,16 @@ Every method raises StateUnavailable when Redis does not answer.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from enum import StrEnum
 from typing import Any, Literal, cast
 
 import msgspec
 
-from eni_tasks.domain.cilium_node import machine_of
+from eni_tasks.domain.cilium_node import decode_node, machine_of
 from eni_tasks.domain.node_state import assemble
 from eni_tasks.errors import InvalidInput, NodeGone
+from eni_tasks.model.cilium_node import CiliumNode, Metadata
 from eni_tasks.model.network import Infrastructure, NodeName
 from eni_tasks.model.node import Memory
 from eni_tasks.model.state import NodeState
@@ -28,7 +29,6 @@ SCAN_COUNT = 200
 # A node's state, or why there is none: it is not stored, or its object can't be understood.
 NodeAnswer = NodeState | NodeGone | InvalidInput
 
-_decode_object = msgspec.json.Decoder(dict[str, Any]).decode
 _decode_memory = msgspec.json.Decoder(Memory).decode
 
 
@@ -75,7 +75,7 @@ class Nodes:
         stored, memory, journal, stamp, ledger, cooldowns, now_ms, facts, limits, generation, began_at, failure = answer
         if not stored:
             return NodeGone(f"node {name}: no CiliumNode of that name is known; is the watcher running?")
-        obj = _decode_object(stored)
+        obj = _decode_stored(name, stored)
         known_limits, requested = decode_limits(limits, now_ms)
         try:
             return assemble(
@@ -96,43 +96,43 @@ class Nodes:
             return error
 
     # -- objects ---------------------------------------------------------------------------------
-    def before(self, objects: Sequence[Mapping[str, Any]]) -> list[dict[str, Any] | Literal[False] | None]:
+    def before(self, objects: Sequence[CiliumNode]) -> list[CiliumNode | Literal[False] | None]:
         """Compare objects with the stored ones; one round trip per 200 objects.
 
         Returns:
             Per object: False if its resourceVersion is not newer than the stored one's, else the object
             that is stored (None if there is none).
         """
-        found: list[dict[str, Any] | Literal[False] | None] = []
+        found: list[CiliumNode | Literal[False] | None] = []
         for start in range(0, len(objects), PORTION_COUNT):
-            metas = [obj["metadata"] for obj in objects[start : start + PORTION_COUNT]]
-            names = [meta["name"] for meta in metas]
+            metas = [obj.metadata for obj in objects[start : start + PORTION_COUNT]]
+            names = [meta.name for meta in metas]
             stored, versions = self._connection.send(
                 ("HMGET", self._keys.nodes, *names), ("HMGET", self._keys.versions, *names)
             )
             for meta, value, version in zip(metas, stored, versions, strict=True):
                 known = version.decode().split(" ")[0] if version else ""
-                newer = (len(meta["resourceVersion"]), meta["resourceVersion"]) > (len(known), known)
-                found.append(False if not newer else _decode_object(value) if value else None)
+                newer = (len(meta.resource_version), meta.resource_version) > (len(known), known)
+                found.append(False if not newer else _decode_stored(meta.name, value) if value else None)
         return found
 
-    def object(self, name: NodeName) -> dict[str, Any] | None:
+    def object(self, name: NodeName) -> CiliumNode | None:
         """The stored object, or None."""
         return next(iter(self.objects([name])), None)
 
-    def objects(self, names: Collection[NodeName]) -> list[dict[str, Any]]:
+    def objects(self, names: Collection[NodeName]) -> list[CiliumNode]:
         """The stored objects of some nodes; those that aren't stored are missing."""
         if not names:
             return []
         (stored,) = self._connection.send(("HMGET", self._keys.nodes, *names))
-        return [_decode_object(value) for value in stored if value]
+        return [_decode_stored(name, value) for name, value in zip(names, stored, strict=True) if value]
 
-    def all_objects(self) -> Iterable[dict[str, Any]]:
+    def all_objects(self) -> Iterable[CiliumNode]:
         """All stored objects, read in portions; one that changes meanwhile is shown once, as it was or is."""
         with translated():
             seen: dict[bytes, bytes] = dict(self._connection.client.hscan_iter(self._keys.nodes, count=SCAN_COUNT))
-        for stored in seen.values():
-            yield _decode_object(stored)
+        for name, stored in seen.items():
+            yield _decode_stored(name.decode(), stored)
 
     def names(self) -> list[NodeName]:
         """The names of all stored nodes."""
@@ -203,6 +203,16 @@ def known(answer: NodeAnswer) -> NodeState:
     if isinstance(answer, NodeState):
         return answer
     raise answer
+
+
+def _decode_stored(name: str, stored: bytes) -> CiliumNode:
+    try:
+        return decode_node(stored)
+    except InvalidInput as error:
+        problem = (
+            f"CiliumNode {name}: its entry in Redis can't be decoded ({error}); a change of the object replaces it."
+        )
+        return CiliumNode(metadata=Metadata(name=name), problem=problem)
 
 
 def _pairs(flat: Sequence[bytes]) -> Iterator[tuple[bytes, bytes]]:

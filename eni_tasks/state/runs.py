@@ -5,11 +5,10 @@ Every method raises StateUnavailable when Redis does not answer.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-from eni_tasks.domain.cilium_node import machine_of
+from eni_tasks.model.cilium_node import CiliumNode
 from eni_tasks.model.network import NodeName, Value
 from eni_tasks.model.node import Memory
 from eni_tasks.model.plan import Urgency
@@ -31,7 +30,7 @@ class Changes:
     `publish` are work to enqueue; it ends waits.
     """
 
-    objects: list[Mapping[str, Any]] = field(default_factory=list)
+    objects: list[CiliumNode] = field(default_factory=list)
     reads: list[NodeName] = field(default_factory=list)
     maintain: list[tuple[NodeName, Urgency]] = field(default_factory=list)
     publish: list[tuple[NodeName, Urgency]] = field(default_factory=list)
@@ -136,8 +135,7 @@ class Runs:
         maintain = self._enqueue(WorkKind.MAINTAIN, changes.maintain)
         publish = self._enqueue(WorkKind.PUBLISH, changes.publish)
         notes = commands.note_nodes(self._keys, reads=changes.reads, deficits=changes.deficits)
-        machines = [machine_of(obj) for obj in changes.objects]
-        objects = commands.put_nodes(self._keys, changes.objects, machines)
+        objects = commands.put_nodes(self._keys, changes.objects)
         answers = self._connection.send(*maintain, *publish, *notes, *objects)
         return {
             WorkKind.MAINTAIN: _names(answers[: len(maintain)]),

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import inspect
-import re
 from typing import TYPE_CHECKING, Any
 
 import celery
 import structlog
 
 from eni_tasks.errors import InvalidInput, NodeGone
+from eni_tasks.model.cilium_node import NODE_NAME
 from eni_tasks.model.network import NodeName
 from eni_tasks.observability.logs import logger
 from eni_tasks.tasks.measuring import measured
@@ -18,9 +18,6 @@ from eni_tasks.tasks.messages import SENT_AT
 if TYPE_CHECKING:
     from eni_tasks.bootstrap import Services
     from eni_tasks.tasks.app import EniApp
-
-# RFC 1123 subdomain: what Kubernetes accepts as the name of a node.
-_NODE_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 
 # Parts of a report that say that something was changed.
 TOLD = ("did", "wrote")
@@ -77,6 +74,6 @@ def node_name(node: object) -> NodeName:
     Raises:
         InvalidInput: it can't be one; nothing is done.
     """
-    if not isinstance(node, str) or not _NODE_NAME.fullmatch(node):
+    if not isinstance(node, str) or not NODE_NAME.fullmatch(node):
         raise InvalidInput(f"node={node!r} is not the name of a node (such as ip-10-0-1-2.ec2.internal)")
     return NodeName(node)

@@ -11,7 +11,7 @@ import random
 import threading
 import time
 from contextlib import closing
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from eni_tasks.errors import ClusterUnavailable, EniTasksError
 from eni_tasks.observability.logs import logger
@@ -20,6 +20,7 @@ from eni_tasks.ports.kube import Changes, HistoryGone, NodeFeed
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
+    from eni_tasks.model.cilium_node import CiliumNode
     from eni_tasks.model.network import NodeName
 
 # The API server ends a watch after this long; jittered, so that a fleet of watchers doesn't return as one.
@@ -34,7 +35,7 @@ _STUCK_SECONDS = 60.0
 class NodeSink(Protocol):
     """What takes the nodes in (`eni_tasks.services.ingest`)."""
 
-    def changed(self, objects: Sequence[dict[str, Any]]) -> None:
+    def changed(self, objects: Sequence[CiliumNode]) -> None:
         """Take objects as they are now."""
 
     def removed(self, name: NodeName, uid: str) -> None:
@@ -132,7 +133,7 @@ class NodeWatching:
         for page in self._feed.pages():
             self._moved_at = time.monotonic()
             self._sink.changed(page.objects)
-            names.update(node["metadata"]["name"] for node in page.objects)
+            names.update(node.metadata.name for node in page.objects)
             version = page.resource_version
         self._sink.listed(names, version)
         self._version = version

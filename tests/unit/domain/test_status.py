@@ -7,13 +7,14 @@ import copy
 import msgspec
 import pytest
 from agent_accepts import agent_accepts
-from vector_world import POLICY
+from vector_world import POLICY, decoded
 from worlds import M5_LARGE, eni, subnet, world
 
 from eni_tasks.domain.cilium_node import parse_node
 from eni_tasks.domain.status import writes
 from eni_tasks.model.network import Infrastructure, Limits
 from eni_tasks.model.node import Memory
+from eni_tasks.model.state import Facts
 from eni_tasks.sandbox.kube.patching import json_patch
 from eni_tasks.sandbox.kube.statuses import ApiError
 
@@ -22,6 +23,7 @@ NANO = Limits(instance_type="t3.nano", max_interfaces=2, ipv4_per_interface=2)
 OLD = {"eni": {"instance-id": "i-1", "first-interface-index": 1}}
 NEW = {"instance-id": "i-1", "eni": {"first-interface-index": 1}, "ipam": {}}
 
+NO_INTERFACES = Facts(instance_id="i-1", interfaces=(), described_at=1.0)
 GUARDED = ["/metadata/uid", "/spec/instance-id"]
 
 
@@ -31,16 +33,16 @@ def an_object(spec=NEW, status=None, version="7"):
 
 
 def of(obj, *interfaces, **more):
-    return msgspec.structs.replace(world(*interfaces, **more), node=parse_node(obj))
+    return msgspec.structs.replace(world(*interfaces, **more), node=parse_node(decoded(obj)))
 
 
 def publish(obj, snapshot):
     """Write as the publish service does: status, then the object, each its own version."""
     obj = copy.deepcopy(obj)
-    status, _ = writes(obj, snapshot, POLICY)
+    status, _ = writes(decoded(obj), snapshot, POLICY)
     json_patch(obj, status)
     obj["metadata"]["resourceVersion"] += "1"
-    _, spec = writes(obj, snapshot, POLICY)
+    _, spec = writes(decoded(obj), snapshot, POLICY)
     json_patch(obj, spec)
     return obj
 
@@ -61,7 +63,7 @@ def test_the_first_publication(obj):
     assert shown["status"]["eni"]["enis"].keys() == {"eni-0", "eni-1"}
     assert shown["spec"]["ipam"]["pool"] == {f"10.1.1.{n}": {"resource": "eni-1"} for n in range(3)}
     assert agent_accepts(shown["status"]["eni"]["enis"], shown["spec"]["ipam"]["pool"]) is None
-    assert writes(shown, snapshot, POLICY) == ([], [])
+    assert writes(decoded(shown), snapshot, POLICY) == ([], [])
 
 
 @pytest.mark.parametrize(
@@ -85,7 +87,7 @@ def test_only_what_differs_is_written():
     obj = publish(an_object(), of(an_object(), ETH0, eni(1, 3)))
     # EC2 promises no order; the fourth address is news, and the first interface is unchanged.
     grown = eni(1, 4, addresses=("10.1.1.3", "10.1.1.1", "10.1.1.0", "10.1.1.2"))
-    status, spec = writes(obj, of(obj, ETH0, grown), POLICY)
+    status, spec = writes(decoded(obj), of(obj, ETH0, grown), POLICY)
     assert [operation["path"] for operation in status] == [*GUARDED, "/status/eni/enis/eni-1"]
     assert spec == [
         {"op": "test", "path": "/metadata/uid", "value": "uid-1"},
@@ -93,7 +95,7 @@ def test_only_what_differs_is_written():
         {"op": "add", "path": "/spec/ipam/pool/10.1.1.3", "value": {"resource": "eni-1"}},
     ]
     shuffled = msgspec.structs.replace(grown, addresses=("10.1.1.2", "10.1.1.1", "10.1.1.0"))
-    assert writes(obj, of(obj, ETH0, shuffled), POLICY) == ([], [])
+    assert writes(decoded(obj), of(obj, ETH0, shuffled), POLICY) == ([], [])
 
 
 def test_what_is_gone_is_removed_and_foreign_fields_stay():
@@ -109,7 +111,7 @@ def test_what_is_gone_is_removed_and_foreign_fields_stay():
 
 def test_the_agents_first_report_between_read_and_write_is_not_lost():
     obj = an_object(NEW, {"eni": {}, "ipam": {}})
-    status, spec = writes(obj, of(obj, ETH0, eni(1, 3)), POLICY)
+    status, spec = writes(decoded(obj), of(obj, ETH0, eni(1, 3)), POLICY)
     meanwhile = an_object(NEW, {"eni": {}, "ipam": {"used": {"10.1.1.0": {}}}}, version="8")
     with pytest.raises(ApiError):
         json_patch(meanwhile, status)
@@ -122,7 +124,7 @@ def test_the_agents_first_report_between_read_and_write_is_not_lost():
 
 def test_another_object_under_the_same_name_is_not_touched():
     obj = an_object()
-    status, _ = writes(obj, of(obj, ETH0), POLICY)
+    status, _ = writes(decoded(obj), of(obj, ETH0), POLICY)
     with pytest.raises(ApiError):
         json_patch(obj | {"metadata": obj["metadata"] | {"uid": "uid-2"}}, status)
 
@@ -137,7 +139,7 @@ def test_another_object_under_the_same_name_is_not_touched():
 )
 def test_another_machine_under_the_same_object_is_not_told_the_last_ones(before, after):
     obj = an_object(before)
-    status, _ = writes(obj, of(obj, ETH0), POLICY)
+    status, _ = writes(decoded(obj), of(obj, ETH0), POLICY)
     with pytest.raises(ApiError):
         json_patch(an_object(after), status)
 
@@ -161,7 +163,7 @@ def test_an_interface_whose_network_is_unknown_is_held_back(unknown):
 def test_losing_the_infrastructure_takes_nothing_away_that_agents_have():
     obj = publish(an_object(), of(an_object(), ETH0, eni(1, 3)))
     blind = msgspec.structs.replace(of(obj, ETH0, eni(1, 5)), infrastructure=Infrastructure())
-    assert writes(obj, blind, POLICY) == ([], [])
+    assert writes(decoded(obj), blind, POLICY) == ([], [])
 
 
 def test_a_held_back_interface_that_agents_would_refuse_is_taken_out():
@@ -202,15 +204,15 @@ def test_trouble_comes_and_goes():
 @pytest.mark.parametrize(
     ("change", "written"),
     [
-        pytest.param({"interfaces": None}, [*GUARDED, "/status/ipam/operator-status/error"], id="not read"),
-        pytest.param({"interfaces": ()}, [*GUARDED, "/status/ipam/operator-status/error"], id="no interfaces"),
+        pytest.param({"facts": None}, [*GUARDED, "/status/ipam/operator-status/error"], id="not read"),
+        pytest.param({"facts": NO_INTERFACES}, [*GUARDED, "/status/ipam/operator-status/error"], id="no interfaces"),
         pytest.param({"limits": None}, [*GUARDED, "/status/ipam/operator-status/error"], id="limits unknown"),
     ],
 )
 def test_unknown_facts_write_nothing_but_the_trouble(change, written):
     obj = publish(an_object(), of(an_object(), ETH0, eni(1, 3), memory=Memory(trouble="x")))
     snapshot = msgspec.structs.replace(of(obj, memory=Memory(trouble="y"), subnets=(subnet("subnet-a", 1),)), **change)
-    status, spec = writes(obj, snapshot, POLICY)
+    status, spec = writes(decoded(obj), snapshot, POLICY)
     assert [operation["path"] for operation in status] == written
     assert spec == []
 
@@ -220,4 +222,4 @@ def test_nodes_that_are_left_alone_are_not_written_at_all(change):
     obj = publish(an_object(), of(an_object(), ETH0, eni(1, 3)))
     snapshot = of(obj, ETH0, eni(1, 9), memory=Memory(trouble="x"))
     node = msgspec.structs.replace(snapshot.node, **change)
-    assert writes(obj, msgspec.structs.replace(snapshot, node=node), POLICY) == ([], [])
+    assert writes(decoded(obj), msgspec.structs.replace(snapshot, node=node), POLICY) == ([], [])
