@@ -54,12 +54,12 @@ class PatchWriter:
         guards: dict[Path, str | None] = {
             ("metadata", "uid"): metadata.uid,
             # Another machine may come under the same object: what is written belongs to this one.
-            ("spec", "instance-id"): spec.instance_id,
-            ("spec", "eni", "instance-id"): (spec.eni or EniSpec()).instance_id,
+            ("spec", "instance-id"): spec.instance_id or None,
+            ("spec", "eni", "instance-id"): (spec.eni or EniSpec()).instance_id or None,
             ("metadata", "resourceVersion"): metadata.resource_version if self._at_version else None,
         }
-        tests = [{"op": "test", "path": _pointer(path), "value": value} for path, value in guards.items() if value]
-        return tests + self._operations
+        tests = ((path, value) for path, value in guards.items() if value is not None)
+        return [{"op": "test", "path": _pointer(path), "value": value} for path, value in tests] + self._operations
 
     def _add(self, path: Path, value: object) -> None:
         # "add" replaces what is there: harmless below a path of ours, else somebody's loss.

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 
+import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from vector_world import cilium_object, decoded
 
-from eni_tasks.domain.cilium_node import machine_of, parse_node
+from eni_tasks.domain.cilium_node import decode_node, machine_of, parse_node
 from eni_tasks.domain.interface_item import interface_from_item
 from eni_tasks.errors import InvalidInput
 
@@ -107,6 +110,26 @@ def test_an_object_that_is_not_understood_keeps_its_identity_and_nothing_else():
     obj = cilium_object({"spec": {"instance-id": "i-1", "ipam": {"pre-allocate": "8"}}, "metadata": {"annotations": 1}})
     assert (obj.metadata.name, obj.metadata.uid, obj.metadata.resource_version) == ("node-1", "uid-1", "1")
     assert (obj.spec, obj.status, machine_of(obj)) == (None, None, ("", ""))
+
+
+KEYS = ("instance-id", "eni", "ipam", "enis", "pool", "used", "pre-allocate", "subnet-ids", "subnet-tags", "vpc", "x")
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
+ANYTHING = st.recursive(
+    SCALARS, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=4)
+)
+
+
+@given(spec=ANYTHING, status=ANYTHING, annotations=ANYTHING)
+def test_whatever_an_object_holds_it_keeps_its_name_and_is_read_or_refused(spec, status, annotations):
+    metadata = {"name": "node-1", "uid": "uid-1", "resourceVersion": "1", "annotations": annotations}
+    obj = decoded({"metadata": metadata, "spec": spec, "status": status})
+    assert (obj.metadata.name, obj.metadata.uid, obj.metadata.resource_version) == ("node-1", "uid-1", "1")
+    assert decode_node(msgspec.json.encode(obj)) == obj, "as it comes back from Redis"
+    if obj.problem:
+        with pytest.raises(InvalidInput, match=r"CiliumNode node-1: .* `\$\."):
+            parse_node(obj)
+    else:
+        assert parse_node(obj).uid == "uid-1"
 
 
 def test_a_large_but_legal_wish_is_read_as_it_is():
