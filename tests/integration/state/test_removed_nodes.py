@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from state_under_test import NODE
 
+from eni_tasks.model.cilium_node import CiliumNode, Metadata, Spec
 from eni_tasks.model.node import Memory
 from eni_tasks.model.plan import Urgency
 from eni_tasks.model.work import Finished, WorkKind
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
 
 
 def stored(state: State, name: str = NODE) -> None:
-    obj = {"metadata": {"name": name, "uid": "u", "resourceVersion": "1"}, "spec": {"instance-id": "i-1"}}
-    state.runs.store(Changes(objects=[obj]))
+    metadata = Metadata(name=name, uid="u", resource_version="1")
+    state.runs.store(Changes(objects=[CiliumNode(metadata=metadata, spec=Spec(instance_id="i-1"))]))
 
 
 def remove(state: State) -> None:
