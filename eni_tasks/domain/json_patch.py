@@ -1,9 +1,9 @@
-"""Writes JSON Patch operations against one read of an object, so that other writers never lose.
+"""Writes JSON Patch operations against one version of an object, so that no other writer loses.
 
-The agent, people and we change the same object at the same time. Each list begins with a test on
-the object's uid. What others may create in the meantime is only added while the object is still at
-the version that was read; what only we write is added at any time. Which fields to write is
-`status`'s business.
+The agent, people and this system change the same object at the same time, and a process that stood still must not
+replace what others wrote meanwhile. Each list of operations begins with a test on the object's version: what it
+replaces is what it was computed from, or the API server refuses all of it. Which fields to write is `status`'s
+business.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from eni_tasks.model.cilium_node import CiliumNode, EniSpec, EniStatus, IpamSpec, IpamStatus, Spec, Status
+from eni_tasks.model.cilium_node import CiliumNode, EniStatus, IpamSpec, IpamStatus, Spec, Status
 
 Path = tuple[str, ...]
 Operation = dict[str, Any]
@@ -23,15 +23,12 @@ class PatchWriter:
 
     Args:
         obj: the object as it was read.
-        ours: paths that no other writer creates; their content is ours as well.
     """
 
-    def __init__(self, obj: CiliumNode, ours: frozenset[Path]) -> None:
+    def __init__(self, obj: CiliumNode) -> None:
         self._obj = obj
-        self._ours = ours
         self._operations: list[Operation] = []
         self._present = _maps_of(obj)
-        self._at_version = False
 
     def put(self, path: Path, value: object) -> None:
         """Set the value at a path, creating what is missing above it."""
@@ -39,8 +36,8 @@ class PatchWriter:
             parent = path[:length]
             if parent not in self._present:
                 self._present.add(parent)
-                self._add(parent, {})
-        self._add(path, msgspec.to_builtins(value))
+                self._operations.append({"op": "add", "path": _pointer(parent), "value": {}})
+        self._operations.append({"op": "add", "path": _pointer(path), "value": msgspec.to_builtins(value)})
 
     def remove(self, path: Path) -> None:
         """Remove the value at a path that the object has."""
@@ -50,21 +47,10 @@ class PatchWriter:
         """Give all operations, guarded; none if nothing is to be written."""
         if not self._operations:
             return []
-        metadata, spec = self._obj.metadata, self._obj.spec or Spec()
-        guards: dict[Path, str | None] = {
-            ("metadata", "uid"): metadata.uid,
-            # Another machine may come under the same object: what is written belongs to this one.
-            ("spec", "instance-id"): spec.instance_id or None,
-            ("spec", "eni", "instance-id"): (spec.eni or EniSpec()).instance_id or None,
-            ("metadata", "resourceVersion"): metadata.resource_version if self._at_version else None,
-        }
-        tests = ((path, value) for path, value in guards.items() if value is not None)
-        return [{"op": "test", "path": _pointer(path), "value": value} for path, value in tests] + self._operations
-
-    def _add(self, path: Path, value: object) -> None:
-        # "add" replaces what is there: harmless below a path of ours, else somebody's loss.
-        self._at_version |= not any(path[: len(own)] == own for own in self._ours)
-        self._operations.append({"op": "add", "path": _pointer(path), "value": value})
+        metadata = self._obj.metadata
+        guards = {("metadata", "uid"): metadata.uid, ("metadata", "resourceVersion"): metadata.resource_version}
+        tests = [{"op": "test", "path": _pointer(path), "value": value} for path, value in guards.items()]
+        return tests + self._operations
 
 
 def _maps_of(obj: CiliumNode) -> set[Path]:

@@ -1,10 +1,11 @@
-"""What a CiliumNode should show, and the smallest writes that bring it there.
+"""What a CiliumNode should show, and the writes that bring it there, one after the other.
 
-Ours are `status.eni.enis`, `spec.ipam.pool`, the pre-allocate default where there is none,
-`status.ipam.used` only as {} where it is absent, and `status.ipam.operator-status.error`. Agents drop
-an update as a whole if one interface lacks its VPC or a pool address names an interface that does
-not list it, so whatever is not yet fully known is held back. Sending, conflicts and the order of the
-two writes are the publish service's business.
+Written are `status.eni.enis`, `spec.ipam.pool`, the pre-allocate default where there is none, `status.ipam.used`
+only as {} where it is absent, and `status.ipam.operator-status.error`. Agents ignore an update as a whole if one
+interface lacks its VPC, or if a pool address names an interface that does not list it. So whatever is not fully known
+is held back, and no version of an object may be torn, not even between two writes: an address leaves the pool before
+its interface leaves the status, and enters the pool after its interface has entered the status. Sending, and what
+follows from a conflict, is the publish service's business.
 """
 
 from __future__ import annotations
@@ -43,7 +44,6 @@ _ENIS = ("status", "eni", "enis")
 _USED = ("status", "ipam", "used")
 _ERROR = ("status", "ipam", "operator-status", "error")
 _POOL = ("spec", "ipam", "pool")
-_OURS: frozenset[Path] = frozenset({_ENIS[:2], _ERROR[:3], _POOL})
 
 
 class Desired(NamedTuple):
@@ -58,27 +58,38 @@ class Desired(NamedTuple):
     trouble: str | None
 
 
-def writes(obj: CiliumNode, state: NodeState, policy: Policy) -> tuple[list[Operation], list[Operation]]:
-    """Give the operations that bring an object to what its state says.
+class Write(NamedTuple):
+    """One write: JSON Patch operations for the status subresource, or for the object itself."""
 
-    The second list should be asked for again with the object that the status write answered: it may
-    hold on to the version that it was computed from.
+    to_status: bool
+    operations: list[Operation]
+
+
+def next_write(obj: CiliumNode, state: NodeState, policy: Policy) -> Write | None:
+    """Give the next write that brings an object to what its state says.
 
     Args:
-        obj: the object as it was read, at or after the state's.
+        obj: the object as it is now; after a write, the API server's answer.
         state: the node and its facts.
-        policy: what the operator decided for all nodes.
+        policy: what the settings decide for all nodes.
 
     Returns:
-        JSON Patch operations for the status subresource and for the object; empty where nothing
-        differs.
+        The write; None if nothing differs. An object is complete after at most three.
 
     Raises:
         InvalidInput: the object can't be understood.
     """
     if obj.problem:
         raise InvalidInput(obj.problem)
-    return patches(obj, desired(obj, state, policy))
+    target = desired(obj, state, policy)
+    for to_status, operations in (
+        (False, _pool_removals(obj, target)),
+        (True, _status_changes(obj, target)),
+        (False, _spec_changes(obj, target)),
+    ):
+        if operations:
+            return Write(to_status, operations)
+    return None
 
 
 def desired(obj: CiliumNode, state: NodeState, policy: Policy) -> Desired:
@@ -87,7 +98,7 @@ def desired(obj: CiliumNode, state: NodeState, policy: Policy) -> Desired:
     Args:
         obj: the object as it is; what is held back stays as it shows it.
         state: the node and its facts.
-        policy: what the operator decided for all nodes.
+        policy: what the settings decide for all nodes.
 
     Returns:
         Everything that is known; without an instance id, or for a node that is left alone, nothing.
@@ -144,35 +155,43 @@ def eni_entry(interface: Interface, node: Node, infrastructure: Infrastructure) 
     )
 
 
-def patches(obj: CiliumNode, target: Desired) -> tuple[list[Operation], list[Operation]]:
-    """Compare an object with what it should show.
+def _pool_removals(obj: CiliumNode, target: Desired) -> list[Operation]:
+    """Take out of the pool what it should not show: before the status loses the interface."""
+    writer = PatchWriter(obj)
+    shown = _shown_pool(obj) or {}
+    for address in sorted(shown.keys() - (target.pool if target.pool is not None else shown).keys()):
+        writer.remove((*_POOL, address))
+    return writer.operations()
 
-    Args:
-        obj: the object as it was read.
-        target: from `desired`.
 
-    Returns:
-        JSON Patch operations for the status subresource and for the object; empty where nothing
-        differs. Each list begins with a test on the uid.
-    """
-    status, spec = PatchWriter(obj, _OURS), PatchWriter(obj, _OURS)
+def _status_changes(obj: CiliumNode, target: Desired) -> list[Operation]:
+    writer = PatchWriter(obj)
     shown = (obj.status or Status()).ipam or IpamStatus()
     if target.enis is not None:
         if shown.used is None:
-            status.put(_USED, {})
-        _put_entries(status, _ENIS, _shown_enis(obj), target.enis)
+            writer.put(_USED, {})
+        _put_entries(writer, _ENIS, _shown_enis(obj), target.enis)
     error = (shown.operator_status or OperatorStatus()).error
     if target.trouble:
         if error != target.trouble:
-            status.put(_ERROR, target.trouble)
+            writer.put(_ERROR, target.trouble)
     elif target.trouble is not None and error is not None:
-        status.remove(_ERROR)
+        writer.remove(_ERROR)
+    return writer.operations()
+
+
+def _spec_changes(obj: CiliumNode, target: Desired) -> list[Operation]:
+    writer = PatchWriter(obj)
     if target.pre_allocate_default:
-        _put_pre_allocate(spec, obj.spec or Spec(), target.pre_allocate_default)
+        _put_pre_allocate(writer, obj.spec or Spec(), target.pre_allocate_default)
     if target.pool is not None:
         entries = {address: PoolEntry(resource=interface_id) for address, interface_id in target.pool.items()}
-        _put_entries(spec, _POOL, ((obj.spec or Spec()).ipam or IpamSpec()).pool, entries)
-    return status.operations(), spec.operations()
+        _put_entries(writer, _POOL, _shown_pool(obj), entries)
+    return writer.operations()
+
+
+def _shown_pool(obj: CiliumNode) -> dict[str, PoolEntry | None] | None:
+    return ((obj.spec or Spec()).ipam or IpamSpec()).pool
 
 
 def _shown_enis(obj: CiliumNode) -> dict[str, Eni | None] | None:

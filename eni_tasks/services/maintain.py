@@ -15,7 +15,7 @@ import msgspec
 from eni_tasks.domain.interface_refusals import next_try_at
 from eni_tasks.domain.node_state import after_change, with_memory
 from eni_tasks.domain.planner import plan
-from eni_tasks.domain.status import writes
+from eni_tasks.domain.status import next_write
 from eni_tasks.errors import Ec2Error
 from eni_tasks.model.network import NodeName
 from eni_tasks.model.node import Memory, Policy
@@ -158,7 +158,7 @@ class Maintain:
         if not step.stop or state.interfaces is None:
             return False
         # Compared instead of remembered: this run completes what an interrupted one may have begun.
-        return any(writes(state.obj, with_memory(state, memory), self._policy))
+        return next_write(state.obj, with_memory(state, memory), self._policy) is not None
 
 
 def _in_deficit(state: NodeState, decision: Plan) -> bool | None:

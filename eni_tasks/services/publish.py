@@ -1,16 +1,15 @@
-"""Writing what is known of a node into its CiliumNode: status first, then spec, from one state.
+"""Writing what is known of a node into its CiliumNode, one write after the other, all from one state.
 
-Compared with the object that the watcher stored; nothing is written if nothing differs. If the status write fails,
-spec is not written: agents ignore a pool that names interfaces which the status lacks.
+Compared with the object that the watcher stored; nothing is written if nothing differs. If a write fails, the ones
+after it are not made: what each version of the object shows stays consistent.
 """
 
 from __future__ import annotations
 
 import random
 
-from eni_tasks.domain.status import writes
+from eni_tasks.domain.status import next_write
 from eni_tasks.errors import ClusterRefused, ClusterUnavailable, ConflictError, NodeGone
-from eni_tasks.model.cilium_node import CiliumNode
 from eni_tasks.model.network import NodeName
 from eni_tasks.model.node import Policy
 from eni_tasks.model.state import NodeState
@@ -23,6 +22,7 @@ from eni_tasks.state import State
 from eni_tasks.state.runs import RunEnd
 
 MAX_TRIES = 3
+MOST_WRITES = 12  # of a run: an object is complete after three, unless others keep changing it
 CONFLICT_WAIT_SECONDS = (0.5, 3.0)
 OUTAGE_WAIT_SECONDS = (5.0, 15.0)
 REFUSED_WAIT_SECONDS = (30.0, 60.0)
@@ -83,21 +83,17 @@ class Publish:
                 return
 
     def _write_once(self, claim: Claim, state: NodeState, wrote: list[str]) -> None:
-        name = state.node.name
-        status, spec = writes(state.obj, state, self._policy)
-        obj: CiliumNode | None = None
+        name, obj = state.node.name, state.obj
         try:
-            if status:
+            while write := next_write(obj, state, self._policy):
+                if len(wrote) >= MOST_WRITES:
+                    raise ConflictError(f"CiliumNode {name}: it still differs after {MOST_WRITES} writes")
                 self._work.leases.check(claim)
-                obj = self._nodes.patch_status(name, status)
-                wrote.append("status")
-                _, spec = writes(obj, state, self._policy)
-            if spec:
-                self._work.leases.check(claim)
-                obj = self._nodes.patch_spec(name, spec)
-                wrote.append("spec")
+                patch = self._nodes.patch_status if write.to_status else self._nodes.patch_spec
+                obj = patch(name, write.operations)
+                wrote.append("status" if write.to_status else "spec")
         finally:
-            if obj is not None:
+            if obj is not state.obj:
                 # The answer is taken in like anything that the watcher sees, and earlier. Then neither the next
                 # run nor the watch finds a difference in it, and what others changed meanwhile is not missed.
                 self._ingest.changed([obj])

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from eni_tasks.domain import status
 from eni_tasks.domain.cilium_node import parse_node
 from eni_tasks.domain.estimate import figures_from_object, lacks_known, shows_missing_addresses
 from eni_tasks.domain.planner import plan
+from eni_tasks.domain.status import next_write
 from eni_tasks.domain.watermark import in_order
 from eni_tasks.errors import Ec2Error, Ec2Reaction, InvalidInput, NodeGone
 from eni_tasks.model.cilium_node import CiliumNode
@@ -285,7 +285,7 @@ class Refresh:
                 self._work.enqueue(kind, sorted(items, key=lambda item: item[1]))
 
     def _differs(self, state: NodeState) -> bool:
-        return state.interfaces is not None and any(status.writes(state.obj, state, self._policy))
+        return state.interfaces is not None and next_write(state.obj, state, self._policy) is not None
 
 
 def _new_trouble(state: NodeState, decision: Plan) -> bool:
