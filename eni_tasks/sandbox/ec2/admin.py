@@ -2,33 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
-
-import msgspec
-import urllib3
+from typing import TYPE_CHECKING, Any
 
 from eni_tasks.sandbox.ec2.calls import Call
 from eni_tasks.sandbox.ec2.knobs import Knobs
 from eni_tasks.sandbox.ec2.records import Instance, Interface, WorldView
+from eni_tasks.sandbox.serving import ControlClient
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from eni_tasks.sandbox.ec2.knobs import Fault
 
-T = TypeVar("T")
 
-
-class Ec2Admin:
-    """Pulls the levers over HTTP; `Control` says what each does.
-
-    Args:
-        url: of the server.
-    """
-
-    def __init__(self, url: str) -> None:
-        self._url = url
-        self._pool = urllib3.PoolManager(retries=False)
+class Ec2Admin(ControlClient):
+    """Calls the control API over HTTP; `Control` says what each method does."""
 
     def set_knobs(self, **changes: Any) -> Knobs:
         """Turn some knobs (fields of `Knobs`); those not named stay."""
@@ -105,10 +93,3 @@ class Ec2Admin:
     def leftovers(self, **tags: str) -> list[Interface]:
         """Returns the unattached interfaces that carry all `tags`."""
         return self._call("leftovers", list[Interface], tags=tags)
-
-    def _call(self, name: str, result: type[T] | None, **arguments: Any) -> T:
-        body = msgspec.json.encode(arguments)
-        response = self._pool.request("POST", f"{self._url}/sandbox/{name}", body=body, timeout=10.0)
-        if response.status != 200:  # noqa: PLR2004 - HTTP OK
-            raise RuntimeError(f"the sandbox's EC2 refused {response.data.decode()}")
-        return msgspec.json.decode(response.data, type=result)

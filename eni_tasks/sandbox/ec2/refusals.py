@@ -5,6 +5,8 @@ The texts are EC2's own (several codes are told apart by text only), so they sta
 
 from __future__ import annotations
 
+from eni_tasks.sandbox.serving import Refusal
+
 NOT_FOUND = {
     "interface": ("InvalidNetworkInterfaceID.NotFound", "The networkInterface ID '{}' does not exist"),
     "instance": ("InvalidInstanceID.NotFound", "The instance ID '{}' does not exist"),
@@ -16,7 +18,7 @@ NOT_FOUND = {
 }
 
 
-class Refused(Exception):
+class Refused(Refusal):
     """A call that was refused, ready to be sent.
 
     Args:

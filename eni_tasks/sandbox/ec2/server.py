@@ -1,25 +1,19 @@
 """EC2's API over HTTP.
 
-`POST /` is the query protocol. `/sandbox/NAME` calls the method NAME of `Control` with the JSON object
-in the body as its arguments, and answers its result as JSON (`admin` is the client of that).
+`POST /` is the query protocol. `/sandbox/` is the control API (`control`; `admin` is its client).
 """
 
 from __future__ import annotations
 
-import inspect
-from typing import TYPE_CHECKING, Any, Self
-
-import msgspec
+from typing import TYPE_CHECKING, Self
 
 from eni_tasks.sandbox.ec2.control import Control
-from eni_tasks.sandbox.ec2.refusals import Dropped, Refused
-from eni_tasks.sandbox.ec2.sandbox import Answer, Ec2Sandbox
-from eni_tasks.sandbox.listening import Handler, Listener
+from eni_tasks.sandbox.ec2.refusals import Dropped
+from eni_tasks.sandbox.ec2.sandbox import Ec2Sandbox
+from eni_tasks.sandbox.serving import Handler, Listener
 
 if TYPE_CHECKING:
     from eni_tasks.sandbox.ec2.world import World
-
-ADMIN_PATH = "/sandbox/"
 
 
 class Ec2Server:
@@ -61,9 +55,7 @@ class _Handler(Handler):
 
     def _answer(self) -> None:
         body = self.body()
-        if self.path.startswith(ADMIN_PATH):
-            answer = _administer(self.server.control, self.path.removeprefix(ADMIN_PATH), body)
-            self.send(answer.status, "application/json", answer.body)
+        if self.answer_control(self.server.control, body):
             return
         try:
             answer = self.server.sandbox.handle(body.decode(), _caller(self.headers.get("Authorization", "")))
@@ -78,14 +70,3 @@ class _Handler(Handler):
 def _caller(authorization: str) -> str:
     _, _, credential = authorization.partition("Credential=")
     return credential.partition("/")[0]
-
-
-def _administer(control: Control, name: str, body: bytes) -> Answer:
-    method = getattr(control, name, None)
-    if name.startswith("_") or not inspect.ismethod(method):
-        return Answer(404, f"there is no {name}".encode())
-    try:
-        arguments = msgspec.json.decode(body or b"{}", type=dict[str, Any])
-        return Answer(200, msgspec.json.encode(method(**arguments)))
-    except (TypeError, KeyError, Refused, msgspec.MsgspecError) as wrong:
-        return Answer(400, f"{name}: {wrong}".encode())

@@ -1,6 +1,6 @@
-"""What a test or a person can turn: bad days on order, and the record of what was asked.
+"""The settings that tests and people change in the Kubernetes sandbox, scripted faults, and the record of requests.
 
-Nothing here answers a request; `api` and `watches` look at it.
+`api` and `watches` read them.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ _WRITES = frozenset({"create", "update", "patch", "delete"})
 _LOG_LIMIT_COUNT = 100_000
 
 
-class Knobs(msgspec.Struct):
-    """Standing behaviour; the defaults are a healthy server.
+class Knobs(msgspec.Struct, forbid_unknown_fields=True):
+    """Lasting behaviour; the defaults are a healthy server.
 
-    `token` is the bearer token that every request must carry ("" lets everybody in), `denied` the rights
+    `token` is the bearer token that every request must carry ("" accepts all requests), `denied` the rights
     that are refused, as "verb resource" ("patch ciliumnodes/status"). `gone_as_http` answers a watch from
     a forgotten version with HTTP 410 (as servers without a watch cache do) instead of an ERROR event.
     """
@@ -127,7 +127,7 @@ class Requests:
             return list(self._log)
 
     def reset(self) -> None:
-        """Starts counting anew."""
+        """Start a new record."""
         with self._lock:
             self._counts.clear()
             self._log.clear()

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from eni_tasks.sandbox.kube import schema, statuses
-from eni_tasks.sandbox.kube.data import Data
-from eni_tasks.sandbox.kube.history import Event, History
+from eni_tasks.sandbox.kube.history import Event, History, Journal
 from eni_tasks.sandbox.kube.knobs import Knobs
 from eni_tasks.sandbox.kube.statuses import ApiError
 
@@ -52,19 +51,19 @@ class NodeStore:
     """All CiliumNodes in memory.
 
     Args:
-        knobs: standing behaviour.
-        data: where the objects outlive the process, if they shall.
+        knobs: lasting behaviour.
+        journal: the file in which the objects outlive the process, if there is one.
     """
 
-    def __init__(self, knobs: Knobs | None = None, data: Data | None = None) -> None:
+    def __init__(self, knobs: Knobs | None = None, journal: Journal | None = None) -> None:
         self.knobs = knobs or Knobs()
         # Starts above 1 so that a client with a version from nowhere is "too old", as on a real server.
         self.version = 1000
         self._nodes: dict[str, Stored] = {}
-        self._data = data
-        for name, body in data.load().items() if data else ():
+        self._journal = journal
+        for name, body in journal.load().items() if journal else ():
             self._nodes[name] = Stored(int(body["metadata"]["resourceVersion"]), body, msgspec.json.encode(body))
-        self.version = max(self.version, data.version if data else 0)
+        self.version = max(self.version, journal.version if journal else 0)
         self.changed = threading.Condition()
         self.history = History(self.version)
         self._schema = schema.structural_schema()
@@ -194,7 +193,7 @@ class NodeStore:
         return self._commit("MODIFIED", name, new)
 
     def delete(self, name: str, uid: str = "", version: str = "") -> Stored | None:
-        """Removes a node, or marks it as deleting while it has finalizers.
+        """Removes a node, or sets its deletionTimestamp while it has finalizers.
 
         Args:
             name: the node.
@@ -238,8 +237,8 @@ class NodeStore:
         else:
             self._nodes[name] = stored
         line = b'{"type":"%b","object":%b}\n' % (kind.encode(), stored.raw)
-        if self._data:
-            self._data.append(line)
+        if self._journal:
+            self._journal.append(line)
         self.history.append(Event(self.version, name, line), self.knobs.history_limit_count)
         self.changed.notify_all()
         return stored
