@@ -16,7 +16,7 @@ import threading
 from collections.abc import Mapping
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import msgspec
 import urllib3
@@ -29,7 +29,11 @@ T = TypeVar("T")
 
 
 class Refusal(Exception):
-    """Base of what a simulated API refuses with."""
+    """Base of the errors that a simulated API answers with."""
+
+
+class Dropped(Exception):
+    """The connection is to be closed without an answer."""
 
 
 class Listener(ThreadingHTTPServer):
@@ -75,6 +79,27 @@ class Listener(ThreadingHTTPServer):
         """Show errors of the sandbox itself; a client that disconnects is normal."""
         if not isinstance(sys.exception(), OSError):
             super().handle_error(request, client_address)
+
+
+class Server:
+    """A simulated API on a port; as a context manager, it serves.
+
+    Args:
+        listener: its connections.
+    """
+
+    def __init__(self, listener: Listener) -> None:
+        self._listener = listener
+        self.url = listener.url
+
+    def __enter__(self) -> Self:
+        """Start serving."""
+        self._listener.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End all connections and stop serving."""
+        self._listener.stop()
 
 
 class Handler(BaseHTTPRequestHandler):

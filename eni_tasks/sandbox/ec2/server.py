@@ -5,44 +5,33 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
+from eni_tasks.sandbox.ec2.api import Ec2Sandbox
 from eni_tasks.sandbox.ec2.control import Control
-from eni_tasks.sandbox.ec2.refusals import Dropped
-from eni_tasks.sandbox.ec2.sandbox import Ec2Sandbox
-from eni_tasks.sandbox.serving import Handler, Listener
+from eni_tasks.sandbox.serving import Dropped, Handler, Listener, Server
 
 if TYPE_CHECKING:
     from eni_tasks.sandbox.ec2.world import World
 
 
-class Ec2Server:
+class Ec2Server(Server):
     """The API on a port, in threads of this process.
 
-    `sandbox`, `control` and `oracle` (through `sandbox`) are at hand for tests in the same process.
+    Tests in the same process use `sandbox` and `control` directly.
 
     Args:
-        world: what there is; an empty one when not given.
+        world: the records; an empty world when not given.
         port: 0 takes a free one.
-        address: where it listens; loopback, unless others have to reach it.
+        address: where it listens; loopback, unless other hosts must reach it.
     """
 
     def __init__(self, world: World | None = None, port: int = 0, address: str = "127.0.0.1") -> None:
         self.sandbox = Ec2Sandbox(world)
         self.control = Control(self.sandbox)
-        self._listener = _Listener((address, port), _Handler)
-        self._listener.sandbox = self.sandbox
-        self._listener.control = self.control
-        self.url = self._listener.url
-
-    def __enter__(self) -> Self:
-        """Start serving."""
-        self._listener.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """End all connections and stop serving."""
-        self._listener.stop()
+        listener = _Listener((address, port), _Handler)
+        listener.sandbox, listener.control = self.sandbox, self.control
+        super().__init__(listener)
 
 
 class _Listener(Listener):

@@ -17,6 +17,7 @@ from eni_tasks.sandbox.kube.patching import json_patch, merge_patch
 from eni_tasks.sandbox.kube.statuses import GROUP, KIND, PLURAL, ApiError
 from eni_tasks.sandbox.kube.store import API_VERSION, Body, NodeStore, Page
 from eni_tasks.sandbox.kube.watches import Watches
+from eni_tasks.sandbox.serving import Dropped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -29,10 +30,6 @@ _PATCHES: dict[str, Callable[[Any, Any], Any]] = {
 }
 _TRUE = ("1", "true", "True")
 _VERBS = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
-
-
-class Dropped(Exception):
-    """The connection is to end without an answer."""
 
 
 class Request(msgspec.Struct):

@@ -7,19 +7,19 @@ from __future__ import annotations
 
 import select
 import socket
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from eni_tasks.sandbox.kube.admin import KubeControl
-from eni_tasks.sandbox.kube.api import Api, Dropped, Request, Response
+from eni_tasks.sandbox.kube.api import Api, Request, Response
 from eni_tasks.sandbox.kube.store import NodeStore
 from eni_tasks.sandbox.kube.watches import IDLE, WatchBroken
-from eni_tasks.sandbox.serving import Handler, Listener
+from eni_tasks.sandbox.serving import Dropped, Handler, Listener, Server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-class KubeServer:
+class KubeServer(Server):
     """The API on a loopback port, in threads of this process.
 
     Args:
@@ -29,20 +29,14 @@ class KubeServer:
 
     def __init__(self, store: NodeStore | None = None, port: int = 0) -> None:
         self.api = Api(store or NodeStore())
-        self._listener = _Listener(("127.0.0.1", port), _Handler)
-        self._listener.api = self.api
-        self._listener.control = KubeControl(self.api)
-        self.url = self._listener.url
-
-    def __enter__(self) -> Self:
-        """Start serving."""
-        self._listener.start()
-        return self
+        listener = _Listener(("127.0.0.1", port), _Handler)
+        listener.api, listener.control = self.api, KubeControl(self.api)
+        super().__init__(listener)
 
     def __exit__(self, *_: object) -> None:
-        """End all connections and stop serving."""
+        """End all watches and connections, and stop serving."""
         self.api.watches.stop()
-        self._listener.stop()
+        super().__exit__()
 
 
 class _Listener(Listener):
