@@ -33,7 +33,7 @@ _VERBS = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DE
 
 
 class Request(msgspec.Struct):
-    """One HTTP request, as far as anybody here looks at it."""
+    """The parts of an HTTP request that the API reads."""
 
     method: str
     target: str
@@ -77,7 +77,7 @@ class Api:
         self.watches = Watches(store)
 
     def answer(self, request: Request) -> Response:
-        """Answers one request.
+        """Answer one request.
 
         Raises:
             Dropped: when a scripted fault wants the connection to drop.

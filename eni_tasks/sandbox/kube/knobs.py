@@ -75,17 +75,17 @@ class Faults:
         self._waiting: list[Fault] = []
 
     def add(self, faults: list[Fault]) -> None:
-        """Scripts more faults, behind the present ones."""
+        """Script more faults, behind the present ones."""
         with self._lock:
             self._waiting += faults
 
     def clear(self) -> None:
-        """Forgets all scripted faults."""
+        """Forget all scripted faults."""
         with self._lock:
             self._waiting.clear()
 
     def take(self, verb: str, name: str, subresource: str) -> Fault | None:
-        """Counts a request; returns the fault that hits it, if any."""
+        """Count a request; returns the fault that applies to it, if any."""
         if not self._waiting:
             return None
         with self._lock:
@@ -111,7 +111,7 @@ class Requests:
         self._log: deque[Entry] = deque(maxlen=_LOG_LIMIT_COUNT)
 
     def record(self, entry: Entry) -> None:
-        """Adds an answered request."""
+        """Add an answered request."""
         with self._lock:
             self._counts[f"{entry.verb}/{entry.subresource}" if entry.subresource else entry.verb] += 1
             self._log.append(entry)

@@ -1,7 +1,7 @@
-"""The CiliumNodes themselves: versions, optimistic locking, the status subresource, pages.
+"""The CiliumNodes: versions, optimistic locking, the status subresource, pages.
 
 Objects are never changed in place: each write makes a new body and its bytes, once, and pages and watches
-share them. One condition guards everything and wakes the watches.
+share them. One condition guards the store and wakes the watches.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class NodeStore:
         return stored
 
     def page(self, limit_count: int, token: str, only_name: str = "") -> Page:
-        """Reads one page of the list, sorted by name and as of one version.
+        """Read one page of the list, sorted by name and as of one version.
 
         Args:
             limit_count: most items in the page; 0 means all.
@@ -112,13 +112,13 @@ class NodeStore:
             del self._snapshots[min(self._snapshots)]
 
     def compact(self) -> None:
-        """Forgets all history: older watches and continue tokens get 410."""
+        """Forget all history: older watches and continue tokens get 410."""
         with self.changed:
             self.history.forget()
             self._snapshots.clear()
 
     def create(self, body: Body) -> Stored:
-        """Adds a node; a status in the body is dropped, as the real server does.
+        """Add a node; a status in the body is dropped, as the real server does.
 
         Raises:
             ApiError: 409 when the name is taken, 422 when the object breaks the schema.
@@ -140,7 +140,7 @@ class NodeStore:
             return self._commit("ADDED", name, new)
 
     def replace(self, name: str, body: Body, *, status: bool = False) -> Stored:
-        """Puts a whole object (or only its status) in place of the current one.
+        """Put a whole object (or only its status) in place of the current one.
 
         Raises:
             ApiError: 404, 409 for another version or uid, 422 for a missing version or a broken schema.
@@ -156,7 +156,7 @@ class NodeStore:
             return self._update(name, body, status=status)
 
     def patch(self, name: str, change: Callable[[Body], Any], *, status: bool = False) -> Stored:
-        """Changes a copy of the current object and stores the result (or only its status).
+        """Change a copy of the current object and stores the result (or only its status).
 
         Args:
             name: the node.
@@ -193,7 +193,7 @@ class NodeStore:
         return self._commit("MODIFIED", name, new)
 
     def delete(self, name: str, uid: str = "", version: str = "") -> Stored | None:
-        """Removes a node, or sets its deletionTimestamp while it has finalizers.
+        """Remove a node, or sets its deletionTimestamp while it has finalizers.
 
         Args:
             name: the node.
