@@ -78,16 +78,21 @@ class Ipv4Pool:
             Ec2Error: the subnet has fewer of them, however many single addresses are free.
         """
         block_count = self._network.num_addresses // PREFIX_SIZE
-        order = [(self._next_block + step) % block_count for step in range(block_count)]
-        free = [block for block in order if not self._taken_in_block[block] and self._assignable(block)]
-        if count > len(free):
+        found: list[int] = []
+        for step in range(block_count):
+            if len(found) == count:
+                break
+            block = (self._next_block + step) % block_count
+            if not self._taken_in_block[block] and self._assignable(block):
+                found.append(block)
+        if len(found) < count:
             raise no_free_block()
-        if count:
-            self._next_block = (free[count - 1] + 1) % block_count
-        for block in free[:count]:
-            self._add(self._block_addresses(block))
-        self._changed()
-        return tuple(f"{IPv4Address(self._block_start(block))}/{IPV4_PREFIX_LENGTH}" for block in free[:count])
+        if found:
+            self._next_block = (found[-1] + 1) % block_count
+            for block in found:
+                self._add(self._block_addresses(block))
+            self._changed()
+        return tuple(f"{IPv4Address(self._block_start(block))}/{IPV4_PREFIX_LENGTH}" for block in found)
 
     def claim(self, names: Sequence[str]) -> None:
         """Take addresses or prefixes by name, all or none.
@@ -105,7 +110,8 @@ class Ipv4Pool:
                 raise address_in_use(name)
             wanted += addresses
         self._add(wanted)
-        self._changed()
+        if wanted:
+            self._changed()
 
     def give_back(self, names: Sequence[str]) -> None:
         """Return addresses and prefixes that are no longer assigned."""

@@ -102,7 +102,8 @@ class Ec2Sandbox:
         """
         query = Query.parse(body)
         action = query.text("Action", "")
-        time.sleep(self.world.knobs.latency(action))
+        if latency := self.world.knobs.latency(action):
+            time.sleep(latency)
         fault, outcome = self._carry_out(action, query, caller)
         if fault is not None and fault.delay_seconds:
             time.sleep(fault.delay_seconds)

@@ -6,10 +6,10 @@ It relies neither on the address pools nor on the checks of the calls: it counts
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from ipaddress import IPv4Network, IPv6Network, ip_network
+from ipaddress import IPv4Address, IPv4Network, IPv6Network, ip_network
 from typing import TYPE_CHECKING
 
-from eni_tasks.sandbox.ec2.address_pools import IPV6_PREFIX_LENGTH, RESERVED_COUNT
+from eni_tasks.sandbox.ec2.address_pools import IPV6_PREFIX_LENGTH, PREFIX_SIZE, RESERVED_COUNT
 from eni_tasks.sandbox.ec2.instance_types import card_limit, type_of
 
 if TYPE_CHECKING:
@@ -128,10 +128,14 @@ def _ipv4_faults(interface: Interface, subnet: Subnet) -> Iterator[str]:
     if held and not subnet.cidr:
         yield f"{interface.id} has {held[0]}, and {subnet.id} has no IPv4 block"
         return
+    if not held:
+        return
+    network = IPv4Network(subnet.cidr)
+    first = int(network.network_address) + RESERVED_COUNT - 1
+    last = int(network.broadcast_address) - 1
     for name in held:
-        network, block = IPv4Network(subnet.cidr), IPv4Network(name)
-        first = network.network_address + RESERVED_COUNT - 1
-        if not (first <= block.network_address and block.broadcast_address < network.broadcast_address):
+        start = int(IPv4Address(name.partition("/")[0]))
+        if not (first <= start and start + (PREFIX_SIZE if "/" in name else 1) - 1 <= last):
             yield f"{interface.id} has {name}, which {network} cannot give"
 
 
