@@ -107,7 +107,7 @@ def test_a_pod_keeps_an_address_that_has_left_the_pool() -> None:
 
 def test_a_report_is_the_whole_status_and_changes_nothing_else() -> None:
     obj = shown(4)
-    obj["status"]["ipam"] = {"release-ips": {"10.0.0.12": "marked-for-release"}, "operator-status": {"error": "x"}}
+    obj["status"]["ipam"] = {"release-ips": {"10.0.0.12": "do-not-release"}, "operator-status": {"error": "x"}}
     before = copy.deepcopy(obj)
     agent = Agent(obj)
     agent.set_pod_count(1)
@@ -116,6 +116,51 @@ def test_a_report_is_the_whole_status_and_changes_nothing_else() -> None:
     used = {ADDRESSES[0]: {"owner": f"default/pod-{ADDRESSES[0]}", "resource": "eni-1"}}
     assert report["status"] == {**before["status"], "ipam": {**before["status"]["ipam"], "used": used}}
     assert report["spec"] == before["spec"]
+
+
+@pytest.mark.parametrize(
+    ("address", "state", "answer"),
+    [
+        (ADDRESSES[0], "marked-for-release", "do-not-release"),  # a pod uses it
+        (ADDRESSES[3], "marked-for-release", "ready-for-release"),
+        ("10.0.0.99", "marked-for-release", "do-not-release"),  # not in the pool
+        (ADDRESSES[3], "ready-for-release", "ready-for-release"),
+        (ADDRESSES[0], "do-not-release", "do-not-release"),
+        (ADDRESSES[3], "released", "released"),  # the pool still has it
+        ("10.0.0.99", "released", None),
+    ],
+)
+@pytest.mark.parametrize("old", [False, True], ids=["1.12", "1.6"])
+def test_the_release_hand_shake(address: str, state: str, answer: str | None, *, old: bool) -> None:
+    obj = shown(4, old=old)
+    agent = agent_of(obj)
+    agent.set_pod_count(1)
+    obj["status"]["ipam"] = {"release-ips": {address: state}}
+    agent.observe(obj)
+    answered = agent.report(obj)["status"]["ipam"]["release-ips"]
+    assert answered == ({address: state} if old else {address: answer} if answer else {})
+
+
+@pytest.mark.parametrize("state", ["marked-for-release", "ready-for-release", "released", "do-not-release"])
+def test_no_further_pod_gets_an_address_that_may_be_released(state: str) -> None:
+    obj = shown(4)
+    obj["status"]["ipam"] = {"release-ips": {ADDRESSES[1]: state}}
+    agent = Agent(obj)
+    agent.set_pod_count(4)
+    assert (ADDRESSES[1] in agent.used) == (state == "do-not-release")
+    # Even if it was used once and is free again, as soon as the operator begins.
+    agent.observe(shown(4))
+    agent.set_pod_count(4)
+    assert agent.used == sorted(
+        ADDRESSES[:4], key=lambda each: (each == ADDRESSES[1] and state != "do-not-release", each)
+    )
+
+
+@pytest.mark.parametrize("why", ["no pool", "ignored"])
+def test_an_agent_without_an_accepted_pool_does_not_answer(why: str) -> None:
+    obj = shown(0) if why == "no pool" else shown(4, addresses=[])
+    obj["status"]["ipam"] = {"release-ips": {ADDRESSES[0]: "marked-for-release", "10.0.0.99": "released"}}
+    assert Agent(obj).report(obj) == obj
 
 
 def test_a_restarted_agent_finds_its_pods_again() -> None:

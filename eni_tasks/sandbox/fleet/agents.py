@@ -14,12 +14,16 @@ if TYPE_CHECKING:
     from eni_tasks.sandbox.ec2.records import Instance
 
 Body = Mapping[str, Any]
+# States of an address in `status.ipam.release-ips`. The operator writes the first and the last, the agent the others.
+MARKED, READY, KEPT, RELEASED = "marked-for-release", "ready-for-release", "do-not-release", "released"
 # An agent with none of the watermarks set starts with its own address and that of the health endpoint.
 LEAST_ADDRESSES = 2
 
 
 class Agent:
     """The agent of one node, from Cilium 1.8 to 1.19.
+
+    It answers the release hand-shake of 1.12 and later; an operator that does not begin one gets no answer.
 
     Args:
         obj: its CiliumNode; the addresses that its status shows as used are those of running pods.
@@ -29,6 +33,7 @@ class Agent:
         self.uid: str = obj["metadata"]["uid"]
         self.used: list[str] = sorted(obj.get("status", {}).get("ipam", {}).get("used", {}))
         self.pool: dict[str, str] = {}  # of the last object that it accepted: address -> interface
+        self._leaving: set[str] = set()  # addresses that no further pod gets, because they may be released
         self.started = bool(self.used)
         self.refusal = ""
         self.observe(obj)
@@ -66,6 +71,8 @@ class Agent:
         if self.refusal:
             return
         self.pool = {address: entry.get("resource", "") for address, entry in _pool(obj).items()}
+        states = _release_states(obj).items()
+        self._leaving = {address for address, state in states if state in (MARKED, READY, RELEASED)}
         # An agent starts once, and keeps running when its pool shrinks.
         self.started = self.started or (len(self.pool) >= self._required(obj) and bool(_interfaces(obj)))
 
@@ -86,10 +93,28 @@ class Agent:
             obj: the version that the write is to replace.
         """
         status = dict(obj.get("status", {}))
-        before = status.get("ipam", {}).get("used", {})
+        ipam = dict(status.get("ipam", {}))
+        before = ipam.get("used", {})
         used = {address: before.get(address) or self._entry(address) for address in self.used}
-        status["ipam"] = {**status.get("ipam", {}), "used": used}
+        for field, value in (("used", used), ("release-ips", self._answers(_release_states(obj)))):
+            if value or field in ipam:
+                ipam[field] = value
+        if ipam:
+            status["ipam"] = ipam
         return {**obj, "status": status}
+
+    def _answers(self, states: Mapping[str, str]) -> dict[str, str]:
+        """The release states with this agent's answers: it agrees to lose an address that no pod uses."""
+        if self.refusal or not self.pool:
+            return dict(states)
+        answers: dict[str, str] = {}
+        for address, state in states.items():
+            in_pool = address in self.pool
+            if state == MARKED:
+                answers[address] = READY if in_pool and address not in self.used else KEPT
+            elif state != RELEASED or in_pool:  # else the hand-shake is over, and its entry goes
+                answers[address] = state
+        return answers
 
     def _entry(self, address: str) -> dict[str, str]:
         entry = {"owner": f"default/pod-{address}"}
@@ -123,13 +148,14 @@ class Agent:
 
     def _usable(self, address: str) -> bool:
         """Whether a pod can get an address of the pool."""
-        return bool(self.pool[address])
+        return address not in self._leaving
 
 
 class Agent16(Agent):
     """The agent of Cilium 1.6: all its fields are in `spec.eni`, and it takes every version of its object.
 
-    A pod gets an address only if the status shows its interface, with the subnet that names the gateway.
+    It knows no release hand-shake. A pod gets an address only if the status shows its interface, with the subnet
+    that names the gateway.
     """
 
     def __init__(self, obj: Body) -> None:
@@ -168,6 +194,9 @@ class Agent16(Agent):
         del obj
         return ""
 
+    def _answers(self, states: Mapping[str, str]) -> dict[str, str]:
+        return dict(states)
+
     def _watermarks(self, obj: Body) -> Mapping[str, int]:
         found: Mapping[str, int] = obj.get("spec", {}).get("eni", {})
         return found
@@ -190,4 +219,9 @@ def _pool(obj: Body) -> Mapping[str, Any]:
 
 def _interfaces(obj: Body) -> Mapping[str, Any]:
     found: Mapping[str, Any] = obj.get("status", {}).get("eni", {}).get("enis", {})
+    return found
+
+
+def _release_states(obj: Body) -> Mapping[str, str]:
+    found: Mapping[str, str] = obj.get("status", {}).get("ipam", {}).get("release-ips", {})
     return found

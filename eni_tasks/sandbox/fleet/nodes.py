@@ -150,7 +150,7 @@ class Fleet:
             obj: the node's object; a newer version is read if it is not the latest.
 
         Returns:
-            Whether the object shows what the agent uses.
+            Whether the object shows what the agent says.
 
         Raises:
             ConflictError: other writers were faster at every try.
@@ -160,7 +160,7 @@ class Fleet:
         for attempt in range(1, _REPORT_TRIES + 1):
             agent = self.agent(obj)
             changed = agent.report(obj)
-            if changed["status"] == obj.get("status") or (not agent.used and not _shown(obj)):
+            if changed["status"] == obj.get("status", {}):
                 return True
             if time.monotonic() < self._report_at.get(name, 0.0):
                 return False
@@ -191,9 +191,4 @@ def node_name(number: int) -> str:
 def _instance_id(obj: Mapping[str, Any]) -> str:
     spec = obj["spec"]
     found: str = spec.get("instance-id") or spec.get("eni", {}).get("instance-id", "")
-    return found
-
-
-def _shown(obj: Mapping[str, Any]) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = obj.get("status", {}).get("ipam", {}).get("used", {})
     return found
