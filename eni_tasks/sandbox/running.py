@@ -1,4 +1,4 @@
-"""The whole system on a laptop: servers, then our own processes, then the fleet; ended in reverse."""
+"""The whole system on a laptop: servers, then the product's processes, then the fleet; ended in reverse."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ class Sandbox:
     """Everything that runs. Use as a context manager: leaving it ends all processes.
 
     Args:
-        progress: told what is being started, one short line at a time.
+        progress: called with one short line for each thing that is started.
         ec2_arguments: more arguments for the EC2 server, such as a latency.
         lasting_objects: the API server may be started again: it stays where it is, and keeps its objects.
         aws_budgets: keep AWS's documented budgets, and let the EC2 server throttle by them.
         with_flower: start Flower too.
-        start_system: start our own processes at once; else `start_system` does it later.
+        start_system: start the product's processes at once; else `start_system` does it later.
         settings: more ENI_TASKS_ variables.
     """
 
-    def __init__(  # noqa: PLR0913 - what a caller may turn, each with a default
+    def __init__(  # noqa: PLR0913 - what a caller may choose, each with a default
         self,
         progress: Callable[[str], None] = lambda _: None,
         *,
@@ -108,7 +108,7 @@ class Sandbox:
             "AWS_ENDPOINT_URL": world["url"],
             "AWS_REGION": world["region"],
             "AWS_ACCESS_KEY_ID": "sandbox",
-            "AWS_SECRET_ACCESS_KEY": "any-secret-will-do",  # a word of its own: a log that shows it is found out
+            "AWS_SECRET_ACCESS_KEY": "any-secret-will-do",  # a text of its own, so that tests find it in a log
             "AWS_EC2_METADATA_DISABLED": "true",
             "KUBECONFIG": kubeconfig,
         }
@@ -116,7 +116,7 @@ class Sandbox:
         own = {name: value for name, value in self.environment.items() if inherited.get(name) != value}
         lines = [f"export {name}={shlex.quote(value)}\n" for name, value in own.items()]
         (self.folder / "env").write_text("".join(lines))
-        self._progress(f"in another terminal, `. {self.folder}/env` lets eni-tasks speak with this sandbox")
+        self._progress(f"in another terminal, `. {self.folder}/env` points eni-tasks to this sandbox")
 
     def start_system(self) -> None:
         """Start the watcher, a worker per queue, and Flower."""
