@@ -7,6 +7,8 @@ problem, and affects no other node. What is merely large is left to `capacity`.
 
 from __future__ import annotations
 
+from datetime import datetime
+
 import msgspec
 
 from eni_tasks.errors import InvalidInput
@@ -100,6 +102,14 @@ def parse_node(obj: CiliumNode) -> Node:
         deleting=bool(metadata.deletion_timestamp),
         ignored=metadata.annotations is not None and metadata.annotations.ignore == "true",
     )
+
+
+def creation_seconds(obj: CiliumNode) -> int:
+    """Give when an object was created, in seconds since 1970; 0 if it does not say."""
+    try:
+        return int(datetime.fromisoformat(obj.metadata.creation_timestamp or "").timestamp())
+    except ValueError:
+        return 0
 
 
 def machine_of(obj: CiliumNode) -> tuple[InstanceId, str]:

@@ -6,7 +6,7 @@ import msgspec
 
 from eni_tasks.domain.cilium_node import parse_node
 from eni_tasks.model.cilium_node import CiliumNode
-from eni_tasks.model.network import Infrastructure, Interface, Limits
+from eni_tasks.model.network import Infrastructure, Interface, Limits, NodeName
 from eni_tasks.model.node import Memory
 from eni_tasks.model.state import Facts, NodeState
 
@@ -25,6 +25,7 @@ def assemble(  # noqa: PLR0913 - one value per part of the state
     now: float,
     generation: str,
     read_failure: str,
+    instance_owner: NodeName,
 ) -> NodeState:
     """Put a node's state together. Memory of another uid or instance under the same name counts as none.
 
@@ -41,6 +42,7 @@ def assemble(  # noqa: PLR0913 - one value per part of the state
         now: Redis' time in seconds.
         generation: the state generation.
         read_failure: why the last read of EC2 failed, "" if it succeeded.
+        instance_owner: the node that the instance belongs to.
 
     Raises:
         InvalidInput: the object can't be understood.
@@ -62,6 +64,7 @@ def assemble(  # noqa: PLR0913 - one value per part of the state
         journal=journal,
         generation=generation,
         read_failure=read_failure,
+        instance_owner=instance_owner,
     )
 
 

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from eni_tasks.model.state import NodeState
 
 # Gates that somebody outside has to open; the others open by themselves or are meant to be shut.
-_TROUBLE = frozenset({Reason.NO_INSTANCE_ID, Reason.NO_INTERFACES, Reason.LIMITS_UNKNOWN, Reason.FACTS_TOO_OLD})
+_TROUBLE = frozenset(
+    {Reason.NO_INSTANCE_ID, Reason.INSTANCE_TAKEN, Reason.NO_INTERFACES, Reason.LIMITS_UNKNOWN, Reason.FACTS_TOO_OLD}
+)
 
 
 def plan(state: NodeState, policy: Policy, now: float) -> Plan:
@@ -49,7 +51,7 @@ def plan(state: NodeState, policy: Policy, now: float) -> Plan:
 
 def _gate(state: NodeState, policy: Policy, now: float) -> Blocked | Limits:
     """Stop at what forbids acting and at facts that are missing; answers the limits when all are there."""
-    if left_alone := _left_alone(state.node):
+    if left_alone := _left_alone(state):
         return left_alone
     node = state.node
     instance = f"instance {node.instance_id} of {node.name}"
@@ -88,7 +90,8 @@ def _too_old(state: NodeState, policy: Policy, now: float) -> Blocked | None:
     )
 
 
-def _left_alone(node: Node) -> Blocked | None:
+def _left_alone(state: NodeState) -> Blocked | None:
+    node = state.node
     if node.ignored:
         return Blocked(Reason.IGNORED, f"{node.name} carries the annotation ipam.cilium.io/ignore: it is left alone.")
     if node.deleting:
@@ -97,6 +100,12 @@ def _left_alone(node: Node) -> Blocked | None:
         return Blocked(
             Reason.NO_INSTANCE_ID,
             f"{node.name} has no instance id: nothing is done until its agent writes spec.instance-id.",
+        )
+    if not state.owns_instance:
+        return Blocked(
+            Reason.INSTANCE_TAKEN,
+            f"Instance {node.instance_id} belongs to {state.instance_owner}, which is older and names it, too: nothing "
+            f"is done for {node.name} until only one of the two does.",
         )
     return None
 

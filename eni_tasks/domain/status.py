@@ -106,6 +106,9 @@ def desired(obj: CiliumNode, state: NodeState, policy: Policy) -> Desired:
     node, interfaces, limits = state.node, state.interfaces, state.limits
     if node.ignored or node.deleting or not node.instance_id:
         return Desired(None, None, None, None)
+    if not state.owns_instance:
+        # Its addresses are another node's: two agents must not hand out the same.
+        return Desired({}, {}, None, state.memory.trouble)
     if not interfaces or limits is None:
         return Desired(None, None, None, state.memory.trouble)
     enis: dict[str, Eni] = {}

@@ -28,6 +28,11 @@ InstanceIdText = Annotated[str, Meta(pattern=r"^(i-[0-9a-z]+)?\Z", max_length=32
 Identifier = Annotated[str, Meta(pattern=r"^[0-9A-Za-z._-]*\Z", max_length=64)]
 
 
+def version_key(resource_version: str) -> tuple[int, str]:
+    """Give the order of resourceVersions, which are decimal numbers of any length."""
+    return len(resource_version), resource_version
+
+
 class Annotations(Value, frozen=True):
     """`metadata.annotations`; the node is left alone if `ignore` is "true"."""
 
@@ -40,6 +45,7 @@ class Metadata(Value, frozen=True, rename="camel"):
     name: str = ""
     uid: str = ""
     resource_version: str = ""
+    creation_timestamp: str | None = None
     deletion_timestamp: str | None = None
     annotations: Annotations | None = None
 

@@ -23,6 +23,7 @@ class Reason(StrEnum):
     OUTLIVES_INSTANCE = "interface-would-outlive-instance"
     DEFICIT = "deficit"
     NO_INSTANCE_ID = "no-instance-id"
+    INSTANCE_TAKEN = "instance-of-another-node"
     NOT_READ = "instance-not-read"
     NO_INTERFACES = "instance-has-no-interfaces"
     LIMITS_UNKNOWN = "limits-unknown"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from eni_tasks.model.cilium_node import CiliumNode
-from eni_tasks.model.network import Infrastructure, InstanceId, Interface, Limits, SubnetId, Value
+from eni_tasks.model.network import Infrastructure, InstanceId, Interface, Limits, NodeName, SubnetId, Value
 from eni_tasks.model.node import Memory, Node
 
 EventFields = Mapping[str, str | int | float]
@@ -45,7 +45,8 @@ class NodeState(Value, frozen=True):
     subnets that reported that they are full. `memory` is what applies to this uid and instance,
     `stored_memory` the entry as Redis holds it. `journal` is the entry of an interface creation under way.
     `generation` is the state generation. `read_failure` is why the last read of EC2 failed ("" if it succeeded).
-    `now` is Redis' time in seconds.
+    `instance_owner` is the node that the instance belongs to: the oldest that names it. `now` is Redis' time in
+    seconds.
     """
 
     node: Node
@@ -62,6 +63,12 @@ class NodeState(Value, frozen=True):
     journal: bytes | None = None
     generation: str = ""
     read_failure: str = ""
+    instance_owner: NodeName = NodeName("")
+
+    @property
+    def owns_instance(self) -> bool:
+        """Whether no other, older node names the same instance."""
+        return self.instance_owner in ("", self.node.name)
 
     @property
     def interfaces(self) -> tuple[Interface, ...] | None:

@@ -61,6 +61,10 @@ class NodeFeed(Protocol):
         """Read all objects as of one version, in pages."""
         ...
 
+    def version(self) -> str:
+        """The version that the API server is at."""
+        ...
+
     def changes(self, resource_version: str, timeout_seconds: int) -> Generator[Changes, None, None]:
         """Follow what comes after a version; ends by itself after about the given time.
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from eni_tasks.domain.cilium_node import machine_of
+from eni_tasks.domain.cilium_node import creation_seconds, machine_of
 from eni_tasks.model.cilium_node import CiliumNode
 from eni_tasks.model.network import NodeName
 from eni_tasks.model.node import Memory
@@ -76,18 +76,22 @@ def read_node(keys: Keys, name: NodeName) -> Script:
     """Read everything that a decision about one node looks at."""
     touched = [keys.nodes, keys.versions, keys.memory, keys.journal, keys.infrastructure, keys.ledger]
     touched += [keys.cooldowns, keys.limits, keys.generation, keys.generation_times, keys.switches]
-    return Script("read_node", touched, [name, keys.facts(""), *FACTS_FIELDS])
+    return Script("read_node", touched, [name, keys.facts(""), keys.claimants(""), *FACTS_FIELDS])
 
 
-def put_nodes(keys: Keys, objects: Iterable[CiliumNode]) -> Iterable[Script]:
-    """Store objects, each only if it is newer than the stored one, with the instance and type that it names."""
+def put_nodes(keys: Keys, objects: Iterable[CiliumNode], *, any_version: bool) -> Iterable[Script]:
+    """Store objects with the instance and type that they name, each only if it is newer than the stored one.
+
+    With `any_version` older ones are stored, too.
+    """
     args: list[list[str | bytes]] = []
     for obj in objects:
         metadata = obj.metadata
-        args.append([metadata.name, metadata.resource_version, metadata.uid, *machine_of(obj), encode(obj)])
+        version, created = metadata.resource_version, creation_seconds(obj) * 1000
+        args.append([metadata.name, version, metadata.uid, *machine_of(obj), str(created), encode(obj)])
     for start in range(0, len(args), PORTION_COUNT):
         portion = [word for each in args[start : start + PORTION_COUNT] for word in each]
-        yield Script("put_nodes", [keys.nodes, keys.versions], portion)
+        yield Script("put_nodes", [keys.nodes, keys.versions], [keys.claimants(""), int(any_version), *portion])
 
 
 def note_nodes(keys: Keys, *, reads: Iterable[NodeName], deficits: Iterable[NodeName]) -> Iterable[Script]:

@@ -118,6 +118,13 @@ class Keys:
         """
         return f"{self._prefix}facts:{instance_id}"
 
+    def claimants(self, instance_id: str) -> str:
+        """ZSET. Node that names the instance → creation time of its object (ms). The first one owns the instance.
+
+        `instance_id` "" gives the prefix of all.
+        """
+        return f"{self._prefix}claimants:{instance_id}"
+
     def bucket(self, action: str) -> str:
         """HASH. The token bucket of one EC2 action; deleted after an idle hour (then full again).
 

@@ -14,8 +14,8 @@ import msgspec
 from eni_tasks.domain.cilium_node import decode_node, machine_of
 from eni_tasks.domain.node_state import assemble
 from eni_tasks.errors import InvalidInput, NodeGone
-from eni_tasks.model.cilium_node import CiliumNode, Metadata
-from eni_tasks.model.network import Infrastructure, NodeName
+from eni_tasks.model.cilium_node import CiliumNode, Metadata, version_key
+from eni_tasks.model.network import Infrastructure, InstanceId, NodeName
 from eni_tasks.model.node import Memory
 from eni_tasks.model.state import NodeState
 from eni_tasks.model.work import NODE_WORK, WorkKind
@@ -72,7 +72,8 @@ class Nodes:
 
     def decode_state(self, name: NodeName, answer: Sequence[Any]) -> NodeAnswer:
         """Decode the answer of read_node.lua."""
-        stored, memory, journal, stamp, ledger, cooldowns, now_ms, facts, limits, generation, began_at, failure = answer
+        stored, memory, journal, stamp, ledger, cooldowns, now_ms, facts, limits, *rest = answer
+        generation, began_at, failure, owner = rest
         if not stored:
             return NodeGone(f"node {name}: no CiliumNode of that name is known; is the watcher running?")
         obj = _decode_stored(name, stored)
@@ -91,17 +92,24 @@ class Nodes:
                 now=now_ms / 1000,
                 generation=generation.decode() if generation else "",
                 read_failure=failure.decode() if failure else "",
+                instance_owner=NodeName(owner[0].decode()) if owner else name,
             )
         except InvalidInput as error:
             return error
 
     # -- objects ---------------------------------------------------------------------------------
-    def before(self, objects: Sequence[CiliumNode]) -> list[CiliumNode | Literal[False] | None]:
+    def before(
+        self, objects: Sequence[CiliumNode], *, any_version: bool = False
+    ) -> list[CiliumNode | Literal[False] | None]:
         """Compare objects with the stored ones; one round trip per 200 objects.
 
+        Args:
+            objects: the objects.
+            any_version: compare older ones, too.
+
         Returns:
-            Per object: False if its resourceVersion is not newer than the stored one's, else the object
-            that is stored (None if there is none).
+            Per object: False if its resourceVersion is not newer than the stored one's (with `any_version`: if it
+            is the same), else the object that is stored (None if there is none).
         """
         found: list[CiliumNode | Literal[False] | None] = []
         for start in range(0, len(objects), PORTION_COUNT):
@@ -112,8 +120,9 @@ class Nodes:
             )
             for meta, value, version in zip(metas, stored, versions, strict=True):
                 known = version.decode().split(" ")[0] if version else ""
-                newer = (len(meta.resource_version), meta.resource_version) > (len(known), known)
-                found.append(False if not newer else _decode_stored(meta.name, value) if value else None)
+                differs = version_key(meta.resource_version) > version_key(known)
+                differs |= any_version and meta.resource_version != known
+                found.append(False if not differs else _decode_stored(meta.name, value) if value else None)
         return found
 
     def object(self, name: NodeName) -> CiliumNode | None:
@@ -146,7 +155,9 @@ class Nodes:
             Whether it was removed.
         """
         keys = [self._keys.nodes, self._keys.versions, self._keys.memory, self._keys.journal]
-        return bool(self._connection.run("remove_node", keys, [name, uid, resource_version]) == 1)
+        return bool(
+            self._connection.run("remove_node", keys, [name, uid, resource_version, self._keys.claimants("")]) == 1
+        )
 
     def remove_leftovers(self, name: NodeName) -> None:
         """Delete what a run that was under way may have written of a node that was removed."""
@@ -178,6 +189,16 @@ class Nodes:
         return [NodeName(name.decode()) for name in names]
 
     # -- journals --------------------------------------------------------------------------------
+    def owner(self, instance_id: InstanceId) -> NodeName | None:
+        """The stored node that an instance belongs to: the oldest that names it."""
+        (names,) = self._connection.send(("ZRANGE", self._keys.claimants(instance_id), 0, 0))
+        return NodeName(names[0].decode()) if names else None
+
+    def newest_version(self) -> str:
+        """The highest resourceVersion of all stored objects; "" if there are none."""
+        (versions,) = self._connection.send(("HVALS", self._keys.versions))
+        return max((value.decode().split(" ")[0] for value in versions), key=version_key, default="")
+
     def journal(self, name: NodeName) -> bytes | None:
         """The entry of the interface creation that is under way for a node, or None."""
         (entry,) = self._connection.send(("HGET", self._keys.journal, name))

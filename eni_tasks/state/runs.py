@@ -27,7 +27,8 @@ class Changes:
     """New objects, and what follows from them.
 
     `reads` are nodes whose instance is to be read, `deficits` nodes that lack addresses. `maintain` and
-    `publish` are work to enqueue; it ends waits.
+    `publish` are work to enqueue; it ends waits. With `any_version` objects are stored even if they are older than
+    the stored ones.
     """
 
     objects: list[CiliumNode] = field(default_factory=list)
@@ -35,6 +36,7 @@ class Changes:
     maintain: list[tuple[NodeName, Urgency]] = field(default_factory=list)
     publish: list[tuple[NodeName, Urgency]] = field(default_factory=list)
     deficits: list[NodeName] = field(default_factory=list)
+    any_version: bool = False
 
 
 class RunEnd(Value, frozen=True):
@@ -135,7 +137,7 @@ class Runs:
         maintain = self._enqueue(WorkKind.MAINTAIN, changes.maintain)
         publish = self._enqueue(WorkKind.PUBLISH, changes.publish)
         notes = commands.note_nodes(self._keys, reads=changes.reads, deficits=changes.deficits)
-        objects = commands.put_nodes(self._keys, changes.objects)
+        objects = commands.put_nodes(self._keys, changes.objects, any_version=changes.any_version)
         answers = self._connection.send(*maintain, *publish, *notes, *objects)
         return {
             WorkKind.MAINTAIN: _names(answers[: len(maintain)]),

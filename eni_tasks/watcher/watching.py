@@ -14,11 +14,12 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Protocol
 
 from eni_tasks.errors import ClusterUnavailable, EniTasksError
+from eni_tasks.model.cilium_node import version_key
 from eni_tasks.observability.logs import logger
-from eni_tasks.ports.kube import Changes, HistoryGone, NodeFeed
+from eni_tasks.ports.kube import Changes, HistoryGone, NodeFeed, Page
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from eni_tasks.model.cilium_node import CiliumNode
     from eni_tasks.model.network import NodeName
@@ -35,14 +36,14 @@ _STUCK_SECONDS = 60.0
 class NodeSink(Protocol):
     """What takes the nodes in (`eni_tasks.services.ingest`)."""
 
+    def take_list(self, pages: Iterable[Page]) -> tuple[int, str]:
+        """Take in a complete list; returns the number of objects and the list's version."""
+
     def changed(self, objects: Sequence[CiliumNode]) -> None:
-        """Take objects as they are now."""
+        """Take in objects as they are now."""
 
     def removed(self, name: NodeName, uid: str) -> None:
-        """Take a deletion."""
-
-    def listed(self, names: Collection[str], resource_version: str) -> None:
-        """Take the end of a complete list."""
+        """Take in a deletion."""
 
 
 class NodeWatching:
@@ -99,6 +100,7 @@ class NodeWatching:
     def _turn(self) -> None:
         if not self._version or self._list_wanted.is_set() or time.monotonic() >= self._list_due_at:
             self._list()
+        self._check_history()
         started_at = time.monotonic()
         # A watch that outlives the time for the next list would delay it.
         until_list_seconds = max(1, round(self._list_due_at - started_at))
@@ -111,6 +113,16 @@ class NodeWatching:
         if time.monotonic() - started_at < _SHORTEST_WATCH_SECONDS and not self._interrupted():
             raise ClusterUnavailable("watching CiliumNodes: the watch ended at once")
         self._failures_count = 0
+
+    def _check_history(self) -> None:
+        """Make sure that the watch can continue: a server whose etcd was restored waits for a version to come.
+
+        Raises:
+            HistoryGone: the API server's history lies below the version that was seen.
+        """
+        present = self._feed.version()
+        if version_key(present) < version_key(self._version):
+            raise HistoryGone(f"the API server is at version {present}, below {self._version} that was seen before")
 
     def _interrupted(self) -> bool:
         return self._stopping.is_set() or self._list_wanted.is_set()
@@ -128,17 +140,16 @@ class NodeWatching:
     def _list(self) -> None:
         self._list_wanted.clear()
         # Half a list counts for nothing: without a version the next turn begins with a list again.
-        self._version = version = ""
-        names: set[str] = set()
-        for page in self._feed.pages():
-            self._moved_at = time.monotonic()
-            self._sink.changed(page.objects)
-            names.update(node.metadata.name for node in page.objects)
-            version = page.resource_version
-        self._sink.listed(names, version)
+        self._version = ""
+        count, version = self._sink.take_list(self._pages())
         self._version = version
         self._list_due_at = time.monotonic() + self._relist_seconds * random.uniform(0.9, 1.1)  # noqa: S311 - jitter
-        logger().info("nodes_listed", count=len(names), resource_version=version)
+        logger().info("nodes_listed", count=count, resource_version=version)
+
+    def _pages(self) -> Iterator[Page]:
+        for page in self._feed.pages():
+            self._moved_at = time.monotonic()
+            yield page
 
     def _pause(self, error: Exception) -> None:
         if self._interrupted():

@@ -41,6 +41,10 @@ class _List(msgspec.Struct):
     items: list[msgspec.Raw]  # decoded one by one: an object that can't be understood affects only itself
 
 
+class _AnyList(msgspec.Struct):
+    metadata: _ListMetadata
+
+
 class _Event(msgspec.Struct):
     type: str
     object: msgspec.Raw
@@ -50,6 +54,7 @@ class _ErrorObject(msgspec.Struct):
     code: int = 500
 
 
+_VERSION = msgspec.json.Decoder(_AnyList)
 _LIST, _EVENT = msgspec.json.Decoder(_List), msgspec.json.Decoder(_Event)
 _ERROR = msgspec.json.Decoder(_ErrorObject)
 
@@ -87,6 +92,14 @@ class KubeNodeFeed:
             token = page.metadata.continue_token
             if not token:
                 return
+
+    def version(self) -> str:
+        """Ask which version the server is at, by a list of one object; see the port."""
+        answer = self._client.call("GET", f"{NODES_PATH}?limit=1", what=_LISTING)
+        try:
+            return _VERSION.decode(answer).metadata.resource_version
+        except msgspec.MsgspecError as error:
+            raise ClusterUnavailable(f"{_LISTING}: the answer is no list: {error}") from error
 
     def changes(self, resource_version: str, timeout_seconds: int) -> Generator[Changes, None, None]:
         """Follow what comes after a version; see the port."""

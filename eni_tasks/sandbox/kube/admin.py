@@ -70,6 +70,19 @@ class KubeControl:
         """Forget all history: older watches and continue tokens get 410."""
         self._api.store.compact()
 
+    def back_up(self) -> None:
+        """Keep a copy of all objects and of their version."""
+        self._api.store.back_up()
+
+    def restore(self) -> None:
+        """Go back to the last backup, and close the connections of all watches, as a restart of etcd does.
+
+        Raises:
+            ApiError: 400 when there is no backup.
+        """
+        self._api.store.restore()
+        self._api.watches.break_all()
+
     def record(self) -> Record:
         """Returns the requests since the last reset."""
         return Record(self._api.requests.counts(), self._api.requests.log())
@@ -105,6 +118,14 @@ class KubeAdmin(ControlClient):
     def compact(self) -> None:
         """Forget all history: older watches and continue tokens get 410."""
         self._call("compact", None)
+
+    def back_up(self) -> None:
+        """Keep a copy of all objects and of their version."""
+        self._call("back_up", None)
+
+    def restore(self) -> None:
+        """Go back to the last backup, as a restart of etcd does."""
+        self._call("restore", None)
 
     def record(self) -> Record:
         """Returns the requests since the last reset."""

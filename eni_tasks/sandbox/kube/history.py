@@ -7,6 +7,7 @@ Each change is serialised once, as the line that all watches send. A change that
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterable
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -94,6 +95,16 @@ class Journal:
             else:
                 objects[metadata["name"]] = event["object"]
         return objects
+
+    def rewrite(self, lines: Iterable[bytes]) -> None:
+        """Replace all changes.
+
+        Args:
+            lines: each with its line end.
+        """
+        self._file.truncate(0)
+        for line in lines:
+            self._file.write(line)
 
     def append(self, line: bytes) -> None:
         """Add a change.

@@ -68,6 +68,7 @@ class NodeStore:
         self.history = History(self.version)
         self._schema = schema.structural_schema()
         self._snapshots: dict[int, list[tuple[str, Stored]]] = {}
+        self._backup: tuple[int, dict[str, Stored]] | None = None
 
     def get(self, name: str) -> Stored:
         """Returns the current version of a node; raises ApiError 404."""
@@ -116,6 +117,30 @@ class NodeStore:
         with self.changed:
             self.history.forget()
             self._snapshots.clear()
+
+    def back_up(self) -> None:
+        """Keep a copy of all objects and of the version, as a backup of etcd does."""
+        with self.changed:
+            self._backup = (self.version, dict(self._nodes))
+
+    def restore(self) -> None:
+        """Go back to the last backup: objects and versions are as they were then, and nothing after it is known.
+
+        Raises:
+            ApiError: 400 when there is no backup.
+        """
+        with self.changed:
+            if self._backup is None:
+                raise ApiError(400, "there is no backup to restore")
+            self.version, nodes = self._backup
+            self._nodes = dict(nodes)
+            self._snapshots.clear()
+            self.history = History(self.version)
+            if self._journal:
+                self._journal.rewrite(line_of("ADDED", stored) for stored in self._by_version())
+
+    def _by_version(self) -> list[Stored]:
+        return sorted(self._nodes.values(), key=lambda stored: stored.version)
 
     def create(self, body: Body) -> Stored:
         """Add a node; a status in the body is dropped, as the real server does.
@@ -236,12 +261,17 @@ class NodeStore:
             del self._nodes[name]
         else:
             self._nodes[name] = stored
-        line = b'{"type":"%b","object":%b}\n' % (kind.encode(), stored.raw)
+        line = line_of(kind, stored)
         if self._journal:
             self._journal.append(line)
         self.history.append(Event(self.version, name, line), self.knobs.history_limit_count)
         self.changed.notify_all()
         return stored
+
+
+def line_of(kind: str, stored: Stored) -> bytes:
+    """Give the line of a watch that tells of a change."""
+    return b'{"type":"%b","object":%b}\n' % (kind.encode(), stored.raw)
 
 
 def _metadata(name: str, body: Any) -> dict[str, Any]:

@@ -10,10 +10,11 @@ from agent_accepts import agent_accepts
 from superseded import held, ours
 from vector_world import POLICY, cilium_object, known_state, load
 
+from eni_tasks.domain import status
 from eni_tasks.domain.capacity import effective_pre_allocate
 from eni_tasks.domain.cilium_node import parse_node
 from eni_tasks.domain.interface_item import interface_from_item
-from eni_tasks.domain.status import eni_entry, writes
+from eni_tasks.domain.status import eni_entry
 from eni_tasks.model.network import Infrastructure, Interface, Limits, Subnet, Vpc
 from eni_tasks.model.node import Node
 
@@ -62,15 +63,16 @@ def test_fields_write_pre_allocate_1_6():
 
 def test_fields_write_used_empty():
     vector = vector_by_id("fields-write-used-empty")
-    status, _ = write(cilium_object({"spec": {"instance-id": "i-1"}, "status": vector["input"]["status"]}))
-    added = {operation["path"]: operation.get("value") for operation in status}
+    changes, _ = write(cilium_object({"spec": {"instance-id": "i-1"}, "status": vector["input"]["status"]}))
+    added = {operation["path"]: operation.get("value") for operation in changes}
     assert added["/status/ipam/used"] == vector["expected"]["status.ipam.used"]
     assert "/status/eni/enis" in added
 
 
 def write(obj):
     snapshot = known_state(parse_node(obj), (ETH0,), limits=M5_LARGE, infrastructure=infrastructure({}, {}))
-    return writes(obj, snapshot, POLICY)
+    target = status.desired(obj, snapshot, POLICY)
+    return status._status_changes(obj, target), status._spec_changes(obj, target)
 
 
 def vector_by_id(vector_id):
