@@ -25,6 +25,7 @@ def assemble(  # noqa: PLR0913 - one value per part of the state
     now: float,
     generation: str,
     read_failure: str,
+    publish_failure: str,
     instance_owner: NodeName,
 ) -> NodeState:
     """Put a node's state together. Memory of another uid or instance under the same name counts as none.
@@ -42,6 +43,7 @@ def assemble(  # noqa: PLR0913 - one value per part of the state
         now: Redis' time in seconds.
         generation: the state generation.
         read_failure: why the last read of EC2 failed, "" if it succeeded.
+        publish_failure: why the object could not be written lately, "" if it could.
         instance_owner: the node that the instance belongs to.
 
     Raises:
@@ -64,6 +66,7 @@ def assemble(  # noqa: PLR0913 - one value per part of the state
         journal=journal,
         generation=generation,
         read_failure=read_failure,
+        publish_failure=publish_failure,
         instance_owner=instance_owner,
     )
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from eni_tasks.model.plan import Reason
-from eni_tasks.services.status import NOT_UNDERSTOOD, NodeStatus
+from eni_tasks.services.status import NOT_PUBLISHED, NOT_UNDERSTOOD, NodeStatus
 from eni_tasks.state.limiter import LIMITS
 from eni_tasks.state.summary import StateSummary
 
@@ -76,7 +76,7 @@ def of_fleet(nodes: Sequence[NodeStatus], now: float) -> Iterator[Sample]:
     yield Sample("ipam_nodes", ("in-deficit",), sum(node.needed > 0 for node in nodes))
     yield Sample("ipam_nodes", ("at-capacity",), sum(node.capacity > 0 >= node.remaining_interfaces for node in nodes))
     reasons = Counter(node.reason for node in nodes)
-    yield from _of_kind("nodes", {reason: reasons[reason] for reason in (*Reason, NOT_UNDERSTOOD)})
+    yield from _of_kind("nodes", {reason: reasons[reason] for reason in (*Reason, NOT_UNDERSTOOD, NOT_PUBLISHED)})
     yield Sample("nodes_ready", (), sum(node.ready for node in nodes))
     yield Sample("nodes_in_trouble", (), sum(bool(node.trouble) for node in nodes))
     # An instance may carry more than EC2 says it can: that fills nobody else's slots.

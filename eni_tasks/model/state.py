@@ -44,7 +44,8 @@ class NodeState(Value, frozen=True):
     was never asked for. `reserved` are addresses held against each subnet's free count, `cooling_down` the
     subnets that reported that they are full. `memory` is what applies to this uid and instance,
     `stored_memory` the entry as Redis holds it. `journal` is the entry of an interface creation under way.
-    `generation` is the state generation. `read_failure` is why the last read of EC2 failed ("" if it succeeded).
+    `publish_failure` is why the object could not be written lately ("" if it could). `generation` is the state
+    generation. `read_failure` is why the last read of EC2 failed ("" if it succeeded).
     `instance_owner` is the node that the instance belongs to: the oldest that names it. `now` is Redis' time in
     seconds.
     """
@@ -63,6 +64,7 @@ class NodeState(Value, frozen=True):
     journal: bytes | None = None
     generation: str = ""
     read_failure: str = ""
+    publish_failure: str = ""
     instance_owner: NodeName = NodeName("")
 
     @property

@@ -64,7 +64,7 @@ class Publish:
             return _not_written(report, error, max(error.retry_after_seconds or 0.0, _between(OUTAGE_WAIT_SECONDS)))
         except ClusterRefused as error:
             return _not_written(report, error, _between(REFUSED_WAIT_SECONDS))
-        return RunEnd()
+        return RunEnd(publish_failure="")
 
     def _write(self, claim: Claim, state: NodeState, wrote: list[str]) -> None:
         """Write status and spec; on a conflict read the object again, MAX_TRIES times."""
@@ -102,7 +102,7 @@ class Publish:
 def _not_written(report: Report, error: Exception, again_after_seconds: float) -> RunEnd:
     report["failed"] = str(error)
     logger().warning("object_not_written", error=str(error), again_after_seconds=round(again_after_seconds, 1))
-    return RunEnd(again_after_seconds=again_after_seconds)
+    return RunEnd(publish_failure=str(error), again_after_seconds=again_after_seconds)
 
 
 def _between(bounds: tuple[float, float]) -> float:

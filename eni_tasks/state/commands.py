@@ -61,14 +61,16 @@ def finish(  # noqa: PLR0913 - the arguments of the script
     overdue_ms: int,
     memory: Memory | None = None,
     in_deficit: bool | None = None,
+    publish_failure: str | None = None,
 ) -> Script:
     """End a claim; arguments as in `WorkQueue.finish` and `RunEnd`."""
     again_ms = -1 if again_after_seconds is None else max(0, milliseconds(again_after_seconds))
     touched = [keys.work(held.kind, held.name), keys.pending(held.kind)]
     args: list[str | bytes | int] = [held.name, held.token, again_ms, overdue_ms]
     if held.kind is not WorkKind.FLEET:
-        touched += [keys.nodes, keys.memory, keys.deficits]
+        touched += [keys.nodes, keys.memory, keys.deficits, keys.publish_failures]
         args += [b"" if memory is None else encode(memory), "" if in_deficit is None else int(in_deficit)]
+        args += [] if publish_failure is None else [publish_failure]
     return Script("finish", touched, args)
 
 
@@ -76,6 +78,7 @@ def read_node(keys: Keys, name: NodeName) -> Script:
     """Read everything that a decision about one node looks at."""
     touched = [keys.nodes, keys.versions, keys.memory, keys.journal, keys.infrastructure, keys.ledger]
     touched += [keys.cooldowns, keys.limits, keys.generation, keys.generation_times, keys.switches]
+    touched.append(keys.publish_failures)
     return Script("read_node", touched, [name, keys.facts(""), keys.claimants(""), *FACTS_FIELDS])
 
 

@@ -35,6 +35,8 @@ class Keys:
         self.versions = f"{prefix}versions"
         # HASH. Node → Memory, JSON.
         self.memory = f"{prefix}memory"
+        # HASH. Node → why its object could not be written lately; absent after a good run.
+        self.publish_failures = f"{prefix}publish-failures"
         # HASH. Node → the creation of an interface that is under way (services.create_interface.Creation), JSON.
         self.journal = f"{prefix}journal"
         # ZSET. Node whose instance is to be read → due; while it is being read: end of the reader's lease.

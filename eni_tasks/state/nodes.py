@@ -73,7 +73,7 @@ class Nodes:
     def decode_state(self, name: NodeName, answer: Sequence[Any]) -> NodeAnswer:
         """Decode the answer of read_node.lua."""
         stored, memory, journal, stamp, ledger, cooldowns, now_ms, facts, limits, *rest = answer
-        generation, began_at, failure, owner = rest
+        generation, began_at, failure, owner, publish_failure = rest
         if not stored:
             return NodeGone(f"node {name}: no CiliumNode of that name is known; is the watcher running?")
         obj = _decode_stored(name, stored)
@@ -92,6 +92,7 @@ class Nodes:
                 now=now_ms / 1000,
                 generation=generation.decode() if generation else "",
                 read_failure=failure.decode() if failure else "",
+                publish_failure=publish_failure.decode() if publish_failure else "",
                 instance_owner=NodeName(owner[0].decode()) if owner else name,
             )
         except InvalidInput as error:
@@ -165,6 +166,7 @@ class Nodes:
             ("ZREM", self._keys.reads, name),
             ("HDEL", self._keys.memory, name),
             ("HDEL", self._keys.journal, name),
+            ("HDEL", self._keys.publish_failures, name),
         )
 
     def delete_memory(self, name: NodeName) -> None:

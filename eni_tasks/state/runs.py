@@ -44,12 +44,14 @@ class RunEnd(Value, frozen=True):
 
     `memory` is what it learned, if that changed; it is written only while the claim is live. `publish`
     enqueues publishing of the node, with this urgency. `in_deficit` says whether the node lacks addresses that
-    it could have; None if that isn't known. `again_after_seconds` is as in `WorkQueue.finish`.
+    it could have; None if that isn't known. `publish_failure` is why the object could not be written, "" if it could;
+    None if the run did not try. `again_after_seconds` is as in `WorkQueue.finish`.
     """
 
     memory: Memory | None = None
     publish: Urgency | None = None
     in_deficit: bool | None = None
+    publish_failure: str | None = None
     again_after_seconds: float | None = None
 
 
@@ -120,6 +122,7 @@ class Runs:
                 overdue_ms=self._queue.overdue_ms,
                 memory=end.memory,
                 in_deficit=end.in_deficit,
+                publish_failure=end.publish_failure,
             )
         )
         answers = self._connection.send(*sent)

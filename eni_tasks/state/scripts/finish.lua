@@ -1,9 +1,11 @@
 -- End a run and its claim, with what the run learned.
 --
--- KEYS    1: work hash, 2: pending; for work on a node also 3: nodes, 4: memory, 5: deficits
+-- KEYS    1: work hash, 2: pending; for work on a node also 3: nodes, 4: memory, 5: deficits,
+--         6: publish failures
 -- ARGV    1: name of the work, 2: token, 3: -1 if the run left nothing to do, 0 to continue at once, else the
 --         time to wait (ms), 4: time after which a message is overdue (ms); for work on a node also 5: what the
---         run learned, or "", 6: "1" if the node lacks addresses, "0" if not, "" if that isn't known
+--         run learned, or "", 6: "1" if the node lacks addresses, "0" if not, "" if that isn't known, 7: why its
+--         object could not be written, "" if it could, or nothing if the run did not try
 -- Answer  "done", "send", "waiting" or "stale"
 --
 -- Why a script: work that is enqueued while the run ends must either be seen here or find the work idle, and
@@ -21,6 +23,7 @@ if KEYS[3] then
     redis.call('ZREM', KEYS[2], ARGV[1])
     redis.call('HDEL', KEYS[4], ARGV[1])
     redis.call('ZREM', KEYS[5], ARGV[1])
+    redis.call('HDEL', KEYS[6], ARGV[1])
     return 'done'
   end
   if ARGV[5] ~= '' then
@@ -31,6 +34,11 @@ if KEYS[3] then
     redis.call('ZADD', KEYS[5], 'NX', now, ARGV[1])
   elseif ARGV[6] == '0' then
     redis.call('ZREM', KEYS[5], ARGV[1])
+  end
+  if ARGV[7] == '' then
+    redis.call('HDEL', KEYS[6], ARGV[1])
+  elseif ARGV[7] then
+    redis.call('HSET', KEYS[6], ARGV[1], ARGV[7])
   end
 end
 
