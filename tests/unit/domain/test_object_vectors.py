@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from agent_accepts import agent_accepts
 from superseded import held, ours
-from vector_world import POLICY, cilium_object, load
+from vector_world import POLICY, cilium_object, known_state, load
 
 from eni_tasks.domain.capacity import effective_pre_allocate
 from eni_tasks.domain.cilium_node import parse_node
@@ -13,7 +13,6 @@ from eni_tasks.domain.interface_item import interface_from_item
 from eni_tasks.domain.status import eni_entry, writes
 from eni_tasks.model.network import Infrastructure, Interface, Limits, Subnet, Vpc
 from eni_tasks.model.node import Node
-from eni_tasks.model.state import NodeState
 
 M5_LARGE = Limits(instance_type="m5.large", max_interfaces=3, ipv4_per_interface=10)
 ETH0 = Interface(
@@ -63,10 +62,8 @@ def test_fields_write_used_empty():
 
 
 def write(obj):
-    snapshot = NodeState(
-        node=parse_node(obj), interfaces=(ETH0,), limits=M5_LARGE, infrastructure=infrastructure({}, {})
-    )
-    return writes(obj, snapshot, POLICY)
+    state = known_state(parse_node(obj), (ETH0,), limits=M5_LARGE, infrastructure=infrastructure({}, {}))
+    return writes(obj, state, POLICY)
 
 
 def vector_by_id(vector_id):

@@ -14,6 +14,7 @@ from eni_tasks.domain.cilium_node import parse_node
 from eni_tasks.domain.status import writes
 from eni_tasks.model.network import Infrastructure, Limits
 from eni_tasks.model.node import Memory
+from eni_tasks.model.state import Facts
 from eni_tasks.sandbox.kube.patching import json_patch
 from eni_tasks.sandbox.kube.statuses import ApiError
 
@@ -202,8 +203,12 @@ def test_trouble_comes_and_goes():
 @pytest.mark.parametrize(
     ("change", "written"),
     [
-        pytest.param({"interfaces": None}, [*GUARDED, "/status/ipam/operator-status/error"], id="not read"),
-        pytest.param({"interfaces": ()}, [*GUARDED, "/status/ipam/operator-status/error"], id="no interfaces"),
+        pytest.param({"facts": None}, [*GUARDED, "/status/ipam/operator-status/error"], id="not read"),
+        pytest.param(
+            {"facts": Facts(instance_id="i-1", interfaces=(), described_at=1.0)},
+            [*GUARDED, "/status/ipam/operator-status/error"],
+            id="no interfaces",
+        ),
         pytest.param({"limits": None}, [*GUARDED, "/status/ipam/operator-status/error"], id="limits unknown"),
     ],
 )
