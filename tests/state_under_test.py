@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import uuid
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from eni_tasks.model.network import InstanceId, Interface, InterfaceId, NodeName, SubnetId, VpcId
 from eni_tasks.model.work import Claim, WorkKind
 from eni_tasks.state import State as SharedState
 from eni_tasks.state.connection import advance_clock, connect
+from eni_tasks.state.runs import Changes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,6 +50,19 @@ class State(SharedState):
         assert claim is not None
         return claim
 
+    def store(self, *objects: dict[str, Any]) -> None:
+        """Store objects from which nothing follows."""
+        self.runs.store(Changes(objects=list(objects)))
+
+    def exchanges(self) -> list[int]:
+        """A list that grows by one entry with each round trip from now on."""
+        exchanges: list[int] = []
+        connection = self.client.connection_pool.get_connection()
+        send = connection.send_packed_command
+        connection.send_packed_command = lambda *args, **options: (exchanges.append(1), send(*args, **options))[1]
+        self.client.connection_pool.release(connection)
+        return exchanges
+
     def left_over(self) -> list[str]:
         """Keys of work that is not done."""
         prefix = self.keys.work(KIND, "").split("work:")[0]
@@ -57,6 +71,12 @@ class State(SharedState):
             for part in ("work", "pending")
             for key in self.client.scan_iter(f"{prefix}{part}:*", count=1000)
         ]
+
+
+def node(version: str = "1", uid: str = "uid-1", name: str = NODE, spec: Any = None) -> dict[str, Any]:
+    """A CiliumNode as the API server sends it; `spec` is empty unless given."""
+    metadata = {"name": name, "uid": uid, "resourceVersion": version}
+    return {"metadata": metadata, "spec": {} if spec is None else spec}
 
 
 def interface(name: str = "eni-1", *addresses: str) -> Interface:

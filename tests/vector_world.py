@@ -13,6 +13,7 @@ from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from eni_tasks.domain.cilium_node import decode_node, parse_node
@@ -35,6 +36,7 @@ VECTORS = Path(__file__).parent / "vectors"
 POLICY = Policy(cluster="test", interface_tags={"io.cilium/cilium-managed": "true", "io.cilium/cluster-name": "test"})
 INSTANCE = InstanceId("i-1")
 VPC = VpcId("vpc-1")
+NOW = 1000.0  # when all facts of these worlds were read
 
 Vector = dict[str, Any]
 
@@ -74,8 +76,15 @@ def known_state(node: Node, interfaces: tuple[Interface, ...] | None, **more: An
     """Build the state of a node whose interfaces are known, or unknown with None."""
     facts = None
     if interfaces is not None:
-        facts = Facts(instance_id=node.instance_id, interfaces=interfaces, described_at=1.0)
-    return NodeState(node=node, facts=facts, **more)
+        facts = Facts(instance_id=node.instance_id, interfaces=interfaces, described_at=NOW)
+    known = msgspec.structs.replace(more.pop("infrastructure", Infrastructure()), described_at=NOW)
+    return NodeState(node=node, facts=facts, infrastructure=known, **more)
+
+
+def with_interfaces(state: NodeState, interfaces: tuple[Interface, ...] | None) -> NodeState:
+    """The same state with other interfaces, or with unknown ones."""
+    facts = known_state(state.node, interfaces).facts
+    return msgspec.structs.replace(state, facts=facts)
 
 
 def cilium_object(partial: dict[str, Any], *, primaries_pooled: bool = False) -> CiliumNode:
