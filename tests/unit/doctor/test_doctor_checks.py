@@ -47,15 +47,15 @@ WORK = WorkSummary(pending_count=1, claimed_count=0, waiting_count=0, overdue_co
 
 
 class Server:
-    """Answers what it was told."""
+    """A server that describes itself, or does not answer."""
 
-    def __init__(self, look: ServerDescription | None) -> None:
-        self._look = look
+    def __init__(self, description: ServerDescription | None) -> None:
+        self._description = description
 
-    def look(self) -> ServerDescription:
-        if self._look is None:
+    def describe(self) -> ServerDescription:
+        if self._description is None:
             raise StateUnavailable("Redis did not serve us: refused")
-        return self._look
+        return self._description
 
 
 class Answering:
@@ -70,14 +70,14 @@ class Answering:
         return self._answers
 
 
-def look(**changes: Any) -> StateSummary:
+def summary(**changes: Any) -> StateSummary:
     values: dict[str, Any] = {
         "now": NOW,
-        "epoch": "e",
+        "generation": "g",
         "pause": None,
         "work": dict.fromkeys(WorkKind, WORK),
         "queues": {"ec2": 3, "apiserver": 0},
-        "budgets": {},
+        "buckets": {},
         "breakers": {},
         "subnets": (),
         "infrastructure_at": NOW - 20,
@@ -157,14 +157,14 @@ def test_redis_away() -> None:
     ids=["one-for-both", "one-each", "one-missing", "none", "no-broker"],
 )
 def test_workers(answers: dict[str, tuple[str, ...]] | None, found: list[tuple[str, str]]) -> None:
-    assert not_fine(examine_workers(Answering(answers), ("ec2", "apiserver"), look())) == found
+    assert not_fine(examine_workers(Answering(answers), ("ec2", "apiserver"), summary())) == found
 
 
 @pytest.mark.parametrize(("seconds", "late"), [(0.0, False), (59.0, False), (61.0, True)])
 def test_work_that_nobody_serves(seconds: float, *, late: bool) -> None:
     stuck = msgspec.structs.replace(WORK, overdue_count=4, oldest_overdue_seconds=seconds)
     work = {WorkKind.MAINTAIN: stuck, WorkKind.PUBLISH: WORK}
-    found = not_fine(examine_workers(Answering({"a": ("ec2",)}), ("ec2",), look(work=work)))
+    found = not_fine(examine_workers(Answering({"a": ("ec2",)}), ("ec2",), summary(work=work)))
     assert found == ([("maintain work", "trouble")] if late else [])
 
 
@@ -173,7 +173,7 @@ def test_work_that_nobody_serves(seconds: float, *, late: bool) -> None:
     [
         ({}, 50.0, []),
         ({}, None, [("ticks", "trouble")]),
-        ({"epoch": None}, 50.0, [("ticks", "trouble")]),
+        ({"generation": None}, 50.0, [("ticks", "trouble")]),
         ({"infrastructure_at": None}, 50.0, [("reads", "note")]),
         ({"infrastructure_at": NOW - 179}, 50.0, []),
         ({"infrastructure_at": NOW - 181}, 50.0, [("reads", "trouble")]),
@@ -182,7 +182,7 @@ def test_work_that_nobody_serves(seconds: float, *, late: bool) -> None:
 )
 def test_watcher(changes: dict[str, Any], slot: float | None, found: list[tuple[str, str]]) -> None:
     server = msgspec.structs.replace(WELL, resync_slot_seconds=slot)
-    assert not_fine(examine_watcher(look(**changes), server, 60.0)) == found
+    assert not_fine(examine_watcher(summary(**changes), server, 60.0)) == found
 
 
 @pytest.mark.parametrize(
@@ -195,7 +195,7 @@ def test_watcher(changes: dict[str, Any], slot: float | None, found: list[tuple[
     ids=["none", "paused", "broken"],
 )
 def test_switches(changes: dict[str, Any], found: list[tuple[str, str]]) -> None:
-    assert not_fine(examine_switches(look(**changes))) == found
+    assert not_fine(examine_switches(summary(**changes))) == found
 
 
 @pytest.mark.parametrize(
