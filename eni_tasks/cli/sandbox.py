@@ -32,8 +32,9 @@ def sandbox(  # noqa: PLR0913 - the options of the command
     until_ready: Annotated[
         bool, typer.Option("--until-ready", help="End when all pools are at size (0) or at the deadline (1).")
     ] = False,
-    aws_budgets: Annotated[
-        bool, typer.Option("--aws-budgets", help="Throttle by AWS's documented rates, and keep to them.")
+    aws_rate_limits: Annotated[
+        bool,
+        typer.Option("--aws-rate-limits", help="Use AWS's documented rate limits, in EC2 and in the workers."),
     ] = False,
     json: JsonFlag = False,
 ) -> None:
@@ -43,7 +44,9 @@ def sandbox(  # noqa: PLR0913 - the options of the command
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with exit_on_error():
         latency = ("--latency-ms", str(latency_ms))
-        system = Sandbox(lambda line: console.print(f"[dim]{line}…"), ec2_arguments=latency, aws_budgets=aws_budgets)
+        system = Sandbox(
+            lambda line: console.print(f"[dim]{line}…"), ec2_arguments=latency, aws_budgets=aws_rate_limits
+        )
         try:
             with system:
                 console.print(f"[dim]launching {nodes} nodes…")

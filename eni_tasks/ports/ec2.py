@@ -78,10 +78,6 @@ class Ec2(Protocol):
         """Assign `count` more secondary addresses; returns the new ones, as EC2 confirmed them."""
         ...
 
-    def detach_interface(self, attachment_id: str) -> None:
-        """Begin to detach; an attachment that is not there counts as done."""
-        ...
-
     def delete_interface(self, interface_id: InterfaceId) -> None:
         """Delete an unattached interface; one that is not there counts as done."""
         ...

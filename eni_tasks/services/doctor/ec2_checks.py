@@ -1,4 +1,4 @@
-"""AWS: who we are there, and whether each EC2 action that we call would be let through."""
+"""AWS: who we are there, and whether each EC2 action that we call is permitted."""
 
 from __future__ import annotations
 
@@ -7,29 +7,14 @@ from itertools import islice
 
 from eni_tasks.domain.cilium_node import parse_node
 from eni_tasks.errors import Ec2Error, Ec2Reaction, InvalidInput
+from eni_tasks.model.ec2_actions import MUTATIONS, READS, TAGGED_BY, TAGGING_ACTION
 from eni_tasks.model.network import InterfaceId
 from eni_tasks.model.node import Node, Policy
 from eni_tasks.ports.doctor import Ec2Rights, Permission, Right, Sample
 from eni_tasks.services.doctor.findings import Area, Finding
 from eni_tasks.state import State
 
-READS = (
-    "DescribeNetworkInterfaces",
-    "DescribeVpcs",
-    "DescribeSubnets",
-    "DescribeSecurityGroups",
-    "DescribeRouteTables",
-    "DescribeInstanceTypes",
-)
-MUTATIONS = (
-    "AssignPrivateIpAddresses",
-    "CreateNetworkInterface",
-    "AttachNetworkInterface",
-    "ModifyNetworkInterfaceAttribute",
-    "DetachNetworkInterface",
-    "DeleteNetworkInterface",
-)
-ALSO = {"CreateNetworkInterface": " and ec2:CreateTags (tags ride in the create call)"}
+TAGGING = f" and ec2:{TAGGING_ACTION} (the call that creates an interface also tags it)"
 INSTANCES_LOOKED_AT = 1000
 
 
@@ -44,7 +29,8 @@ def examine_ec2(rights: Ec2Rights, sample: Sample, *, by_instance_tags: bool) ->
     area = Area("aws")
     try:
         _identity(area, rights)
-        for action in (*READS, *(("DescribeInstances",) if by_instance_tags else ()), *MUTATIONS):
+        reads = [read.name for read in READS if by_instance_tags or not read.optional]
+        for action in (*reads, *(mutation.name for mutation in MUTATIONS)):
             _right(area, rights.permission(action, sample))
     except InvalidInput as error:
         area.trouble("region", str(error), "Set AWS_REGION to the region of the nodes.")
@@ -75,10 +61,11 @@ def _right(area: Area, permission: Permission) -> None:
     if permission.right is Right.ALLOWED:
         area.ok(what, "Allowed.")
     elif permission.right is Right.DENIED:
-        also = ALSO.get(action, "")
+        also = TAGGING if action == TAGGED_BY else ""
         area.trouble(what, f"Denied: {permission.why}", f"Allow {what}{also} to our role; see the chart's IAM policy.")
     else:
-        area.unknown(what, f"Can't be told: {permission.why}.", "Ask again when the fleet has an interface of ours.")
+        do = "Ask again when the fleet has an interface of ours, or compare our role with the chart's IAM policy."
+        area.unknown(what, f"It can't be found out: {permission.why.rstrip('.')}.", do)
 
 
 def sample_of(state: State, policy: Policy) -> Sample:
@@ -112,4 +99,4 @@ def _nodes(state: State) -> Iterator[Node]:
         try:
             yield parse_node(obj)
         except InvalidInput:
-            continue  # `status` tells about it
+            continue  # `status` reports it

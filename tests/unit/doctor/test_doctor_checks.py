@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -12,7 +10,6 @@ import pytest
 
 from eni_tasks.errors import StateUnavailable
 from eni_tasks.model.work import Pause, WorkKind
-from eni_tasks.services.doctor.ec2_checks import MUTATIONS, READS
 from eni_tasks.services.doctor.findings import Finding, Verdict
 from eni_tasks.services.doctor.redis_checks import examine_redis
 from eni_tasks.services.doctor.running_checks import (
@@ -27,7 +24,6 @@ from eni_tasks.state.summary import BreakerSummary, StateSummary, WorkSummary
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-ROOT = Path(__file__).parents[3]
 NOW = 1_000_000.0
 WELL = ServerDescription(
     now=NOW,
@@ -205,12 +201,3 @@ def test_clocks(ahead: float, verdict: str) -> None:
     of_redis, of_cluster = examine_clocks(NOW + ahead, NOW, time.time() + ahead)
     assert (of_redis.verdict, of_cluster.verdict) == (verdict, verdict)
     assert len(examine_clocks(NOW, NOW, None)) == 1
-
-
-def test_every_action_that_the_policy_allows_is_asked_about() -> None:
-    """The policy is what the code calls; tags ride in a create, and are asked about with it."""
-    policy = json.loads((ROOT / "helm" / "eni-tasks" / "files" / "iam-policy.json").read_text())
-    named = [statement["Action"] for statement in policy["Statement"]]
-    allowed = {action for each in named for action in ([each] if isinstance(each, str) else each)}
-    asked = {f"ec2:{action}" for action in (*READS, *MUTATIONS, "DescribeInstances", "CreateTags")}
-    assert asked == allowed
