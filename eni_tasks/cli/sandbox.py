@@ -13,13 +13,13 @@ from rich.live import Live
 from rich.text import Text
 
 from eni_tasks.cli.output import JsonFlag, exit_on_error, fail, print_json, table
-from eni_tasks.cli.plan import COLUMNS, row
 from eni_tasks.errors import StateUnavailable
 from eni_tasks.sandbox.fleet import Agents
 from eni_tasks.sandbox.running import Sandbox
 from eni_tasks.services.status import NodeStatus, Status
 
 LOOK_SECONDS = 0.5
+COLUMNS = ("node", "type", "interfaces", "available", "used", "needed", "ready", "reason", "last action")
 OWNERSHIP_TAG = "io.cilium/cilium-managed"
 
 
@@ -139,5 +139,20 @@ def _screen(system: Sandbox, views: list[NodeStatus]) -> Group:
     ready = sum(view.ready for view in views)
     calls = sum(sum(codes.values()) for codes in system.ec2.counts().values())
     head = Text(f"{ready}/{len(views)} pools at size · {calls} EC2 calls · Flower: {system.flower_url} · Ctrl-C ends")
-    rows = [row(view) for view in sorted(views, key=lambda view: (view.ready, view.node))[:40]]
+    rows = [_row(view) for view in sorted(views, key=lambda view: (view.ready, view.node))[:40]]
     return Group(head, table(COLUMNS, rows))
+
+
+def _row(status: NodeStatus) -> tuple[object, ...]:
+    """A node's line in the live table."""
+    return (
+        status.node,
+        status.instance_type,
+        status.interfaces,
+        status.available,
+        status.used,
+        status.needed,
+        "yes" if status.ready else "no",
+        status.reason,
+        status.trouble or status.last_action,
+    )

@@ -89,4 +89,4 @@ def _unhandled(kind: type[BaseException], error: BaseException | None, trace: Tr
     if error is None or issubclass(kind, (KeyboardInterrupt, SystemExit)):
         sys.__excepthook__(kind, error or kind(), trace)
     else:
-        logger().critical("ended_by_error", exc_info=(kind, error, trace))
+        logger().critical("unhandled_error", exc_info=(kind, error, trace))

@@ -56,7 +56,7 @@ def test_all_is_allowed_and_nothing_is_done(rights: Ec2DryRuns, sandbox: Sandbox
     findings = examine_ec2(rights, sample, by_instance_tags=False)
     assert {finding.verdict for finding in findings} == {Verdict.OK}
     assert [finding.what for finding in findings] == ["identity", *(f"ec2:{action}" for action in ACTIONS)]
-    assert "arn:aws:iam::" in findings[0].says
+    assert "arn:aws:iam::" in findings[0].message
     assert sandbox.control.view() == before
     assert not any(call.effect for call in sandbox.control.calls() if call.action != "GetCallerIdentity")
 
@@ -67,9 +67,9 @@ def test_each_right_that_is_taken_away_is_named(rights: Ec2DryRuns, sandbox: San
         findings = examine_ec2(rights, sample, by_instance_tags=True)
         assert troubles(findings) == [f"ec2:{action}"]
         (denied,) = [finding for finding in findings if finding.verdict is Verdict.TROUBLE]
-        assert "UnauthorizedOperation" in denied.says
-        assert f"Allow ec2:{action}" in denied.do
-        assert ("ec2:CreateTags" in denied.do) == (action == "CreateNetworkInterface")
+        assert "UnauthorizedOperation" in denied.message
+        assert f"Allow ec2:{action}" in denied.advice
+        assert ("ec2:CreateTags" in denied.advice) == (action == "CreateNetworkInterface")
 
 
 def test_no_living_interface_is_named_in_a_delete(rights: Ec2DryRuns, sandbox: Sandbox, sample: Sample) -> None:
@@ -119,7 +119,7 @@ def test_wrong_credentials_are_one_finding(rights: Ec2DryRuns, sandbox: Sandbox,
     sandbox.control.add_faults([Fault(action="*", code=code, times=None)])
     findings = examine_ec2(rights, sample, by_instance_tags=False)
     assert troubles(findings) == ["credentials"]
-    assert code in findings[-1].says
+    assert code in findings[-1].message
 
 
 def test_no_region_is_one_finding(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,11 +129,11 @@ def test_no_region_is_one_finding(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     findings = examine_ec2(Ec2DryRuns(ClientOptions()), Sample(), by_instance_tags=False)
     assert troubles(findings) == ["region"]
-    assert "AWS_REGION" in findings[-1].do
+    assert "AWS_REGION" in findings[-1].advice
 
 
 def test_an_absent_ec2_is_one_finding(rights: Ec2DryRuns, monkeypatch: pytest.MonkeyPatch, sample: Sample) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL_EC2", "http://127.0.0.1:1")
     findings = examine_ec2(rights, sample, by_instance_tags=False)
     assert troubles(findings) == ["reachable"]
-    assert "AWS_ENDPOINT_URL" in findings[-1].do
+    assert "AWS_ENDPOINT_URL" in findings[-1].advice

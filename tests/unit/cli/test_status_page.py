@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from eni_tasks.cli import output
-from eni_tasks.cli.fleet_page import fleet_page, in_words
-from eni_tasks.cli.node_page import node_page
-from eni_tasks.cli.output import Table, ago, print_page
+from eni_tasks.cli.output import Table, duration, print_page
+from eni_tasks.cli.status_pages import fleet_page, node_page, work_text
 from eni_tasks.model.network import NodeName, SubnetId
 from eni_tasks.model.work import Pause, WorkKind
 from eni_tasks.services.status import FleetStatus, InterfaceStatus, NodeDetails, NodeStatus
@@ -244,7 +243,7 @@ def test_nothing_is_cut_on_a_terminal(
     [(-1, "0 s"), (0.4, "0 s"), (119, "119 s"), (120, "2 min"), (7199, "120 min"), (7200, "2 h"), (200_000, "2 d")],
 )
 def test_lengths_of_time(seconds: float, words: str) -> None:
-    assert ago(seconds) == words
+    assert duration(seconds) == words
 
 
 @pytest.mark.parametrize(
@@ -257,4 +256,4 @@ def test_lengths_of_time(seconds: float, words: str) -> None:
     ],
 )
 def test_work_in_a_word(state: WorkState, words: str) -> None:
-    assert in_words(WorkStatus(state=state, until=NOW + 5), NOW) == words
+    assert work_text(WorkStatus(state=state, until=NOW + 5), NOW) == words

@@ -86,7 +86,7 @@ def summary(**changes: Any) -> StateSummary:
 
 
 def not_fine(findings: list[Finding]) -> list[tuple[str, str]]:
-    assert all(bool(finding.do) == (finding.verdict is not Verdict.OK) for finding in findings)
+    assert all(bool(finding.advice) == (finding.verdict is not Verdict.OK) for finding in findings)
     return [(finding.what, finding.verdict.value) for finding in findings if finding.verdict is not Verdict.OK]
 
 
@@ -157,7 +157,7 @@ def test_workers(answers: dict[str, tuple[str, ...]] | None, found: list[tuple[s
 
 
 @pytest.mark.parametrize(("seconds", "late"), [(0.0, False), (59.0, False), (61.0, True)])
-def test_work_that_nobody_serves(seconds: float, *, late: bool) -> None:
+def test_work_that_no_worker_serves(seconds: float, *, late: bool) -> None:
     stuck = msgspec.structs.replace(WORK, overdue_count=4, oldest_overdue_seconds=seconds)
     work = {WorkKind.MAINTAIN: stuck, WorkKind.PUBLISH: WORK}
     found = not_fine(examine_workers(Answering({"a": ("ec2",)}), ("ec2",), summary(work=work)))
