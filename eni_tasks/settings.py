@@ -74,7 +74,9 @@ class Settings(BaseSettings):
     resync_seconds: Seconds = Field(default=60, description="How often everything is read again from EC2")
     relist_seconds: Seconds = Field(default=300, description="How often all CiliumNodes are listed again")
     lease_seconds: Seconds = Field(default=30, description="How long a silent worker keeps its claim on a node")
-    overdue_seconds: Seconds = Field(default=20, description="After this a message that nobody served is sent again")
+    overdue_seconds: Seconds = Field(
+        default=20, description="Work that no worker takes within this time is enqueued again"
+    )
     settle_seconds: Annotated[float, Field(ge=0, le=300)] = Field(
         default=5, description="EC2's reads may lag this long behind its answers to mutations"
     )
@@ -84,7 +86,7 @@ class Settings(BaseSettings):
     ec2_timeout_seconds: Seconds = Field(default=20, description="Longest wait for one answer of EC2")
     kube_timeout_seconds: Seconds = Field(default=10, description="Longest wait for one answer of the API server")
     watch_timeout_seconds: Seconds = Field(
-        default=90, description="A watch that is silent for this long (bookmarks count) is opened anew"
+        default=90, description="A watch that is silent for this long (bookmarks count) is opened again"
     )
     rate_limits: Annotated[dict[str, tuple[float, float]], NoDecode] = Field(
         default=AWS_RATE_LIMITS,
@@ -108,7 +110,7 @@ class Settings(BaseSettings):
     )
     probe_dir: str = Field(
         default="",
-        description="Folder in which the process keeps the files `alive` (its age tells how long it has been "
+        description="Folder in which the process keeps the files `alive` (its age is how long it has been "
         "stuck) and `ready`, for probes; one of its own for each process",
     )
     log_format: Literal["json", "console"] = Field(default="json", description="How log lines are written")
@@ -182,7 +184,7 @@ class Settings(BaseSettings):
         }
 
     def policy(self) -> Policy:
-        """The part that the planner sees, ownership tags included (they tell our leftovers from others')."""
+        """The part that the planner sees, ownership tags included (they distinguish our interfaces from others')."""
         return Policy(
             cluster=self.cluster,
             pre_allocate_default=self.pre_allocate,

@@ -1,4 +1,4 @@
-"""Write the tables of docs/ that repeat what the code says: `make docs`. A test says when it is due.
+"""Write the tables of docs/ that repeat the code: `make docs`. A test fails when it is due.
 
 A table stands between `<!-- Written by `make docs`: NAME -->` and `<!-- end -->`; what stands around it is prose.
 """

@@ -1,4 +1,4 @@
-"""Write the chart's IAM policy from eni_tasks/model/ec2_actions.py: `make docs`. A test says when it is due."""
+"""Write the chart's IAM policy from eni_tasks/model/ec2_actions.py: `make docs`. A test fails when it is due."""
 
 from __future__ import annotations
 

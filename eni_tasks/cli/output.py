@@ -38,7 +38,7 @@ def print_report(report: Mapping[str, Any], *, json: bool) -> None:
 
 
 class Table(NamedTuple):
-    """Rows under a heading; the title is left out where it says nothing new."""
+    """Rows under a heading; a table without a title has none printed."""
 
     columns: Sequence[str]
     rows: Sequence[Sequence[object]]
@@ -83,7 +83,7 @@ def _fits(part: Table, width: int) -> bool:
 
 
 def _print_records(part: Table, console: Console) -> None:
-    """Print each row as a paragraph: the first cell, what says something of the others, the last one."""
+    """Print each row as a paragraph: the first cell, the other cells that are not empty, the last one."""
     for row in part.rows:
         first, *named = [f"{column} {cell}" for column, cell in zip(part.columns, row, strict=True) if cell != ""]
         console.print(first, style="bold")

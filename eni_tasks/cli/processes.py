@@ -1,4 +1,4 @@
-"""The processes of the system: their commands, and running each until it is told to stop.
+"""The processes of the system: their commands, and running each until a signal ends it.
 
 Standard output stays free for commands that answer; logs go to standard error.
 """

@@ -112,7 +112,7 @@ def _watch(system: Sandbox, status: Status, seed: int, console: Console) -> None
 def _look(
     system: Sandbox, status: Status, console: Console, over: Callable[[list[NodeStatus]], bool]
 ) -> list[NodeStatus]:
-    """Show the fleet until `over` says so; a table on a terminal, a line a second elsewhere."""
+    """Show the fleet until `over` is true; a table on a terminal, a line a second elsewhere."""
     with Live(console=console, auto_refresh=False, transient=not console.is_terminal) as live:
         said_at = 0.0
         while True:

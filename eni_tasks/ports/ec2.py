@@ -1,4 +1,4 @@
-"""EC2, as the use cases see it.
+"""EC2, as the services see it.
 
 Every method raises `Ec2Error` with the reaction that its code asks for; a method that reads in
 pages or batches raises if any part fails, so that a half-read answer never leaves the adapter.
@@ -71,7 +71,7 @@ class Ec2(Protocol):
         ...
 
     def set_delete_on_termination(self, interface_id: InterfaceId, attachment_id: str) -> None:
-        """Let the interface die with its instance."""
+        """Have the interface deleted with its instance."""
         ...
 
     def assign_addresses(self, interface_id: InterfaceId, count: int) -> tuple[str, ...]:

@@ -30,7 +30,7 @@ class QoS(redis.QoS):  # type: ignore[misc]  # kombu ships no types
     """Acknowledges messages; a lost connection is no bug."""
 
     def can_consume(self) -> bool:
-        """Tell whether there is a free slot."""
+        """Whether there is a free slot."""
         free: bool = super().can_consume()
         if not free:
             consumer_active.send(sender=self)

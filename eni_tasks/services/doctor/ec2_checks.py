@@ -23,7 +23,7 @@ def examine_ec2(rights: Ec2Rights, sample: Sample, *, by_instance_tags: bool) ->
 
     Args:
         rights: who answers.
-        sample: real things to ask about.
+        sample: real resources to ask about.
         by_instance_tags: whether instances are chosen by tags, which takes one more right.
     """
     area = Area("aws")
@@ -51,8 +51,10 @@ def _identity(area: Area, rights: Ec2Rights) -> None:
     try:
         area.ok("identity", f"We are {rights.identity()}.")
     except Ec2Error as error:
-        # Nothing of ours needs it: a cluster without a way to STS works all the same.
-        area.unknown("identity", f"AWS does not tell who we are: {error.code}.", "Nothing, if the actions below work.")
+        # Only shown to people: a cluster that can't reach STS works as well.
+        area.unknown(
+            "identity", f"AWS does not answer who we are: {error.code}.", "Nothing, if the actions below work."
+        )
 
 
 def _right(area: Area, permission: Permission) -> None:
@@ -69,11 +71,11 @@ def _right(area: Area, permission: Permission) -> None:
 
 
 def sample_of(state: State, policy: Policy) -> Sample:
-    """Find real things that rights can be asked about: an interface of ours, else any of a node.
+    """Find real resources that rights can be checked on: an interface of ours, else any of a node.
 
     Args:
         state: where the facts are.
-        policy: says what ours are tagged with.
+        policy: for the tags of our interfaces.
     """
     served = (node.instance_id for node in _nodes(state) if node.instance_id)
     instances = list(islice(served, INSTANCES_LOOKED_AT))
