@@ -1,4 +1,4 @@
-"""From what was looked up to the gauges: pure, so that totals come from the whole state and nothing else."""
+"""The gauges, computed from the state summary and the nodes' status; nothing is read here."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Sample(NamedTuple):
 
 
 def of_state(summary: StateSummary) -> Iterator[Sample]:
-    """Give the gauges of work, queues, budgets, breakers, subnets and orphans.
+    """Give the gauges of work, queues, rate limits, breakers, subnets and orphans.
 
     Args:
         summary: everything but the nodes.
@@ -79,7 +79,7 @@ def of_fleet(nodes: Sequence[NodeStatus], now: float) -> Iterator[Sample]:
     yield from _of_kind("nodes", {reason: reasons[reason] for reason in (*Reason, NOT_UNDERSTOOD, NOT_PUBLISHED)})
     yield Sample("nodes_ready", (), sum(node.ready for node in nodes))
     yield Sample("nodes_in_trouble", (), sum(bool(node.trouble) for node in nodes))
-    # An instance may carry more than EC2 says it can: that fills nobody else's slots.
+    # An instance may carry more interfaces than its limit: that takes no slots from other nodes.
     slots = sum(max(0, node.free_slots) for node in nodes)
     candidates = sum(node.remaining_interfaces - node.free_slots for node in nodes)
     yield Sample("ipam_available_interfaces", (), slots + candidates)

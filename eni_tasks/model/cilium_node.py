@@ -7,16 +7,12 @@ of strings and numbers are checked while an object is decoded (`eni_tasks.domain
 
 from __future__ import annotations
 
-import re
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
 from eni_tasks.model.network import Value
-
-# RFC 1123 subdomain: what Kubernetes accepts as the name of a node.
-NODE_NAME = re.compile(r"[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?")
 
 _LARGEST_COUNT = 2**31 - 1  # no instance, subnet or account comes near
 Count = Annotated[int, Meta(ge=0, le=_LARGEST_COUNT)]

@@ -12,6 +12,7 @@ from typing import Any, Self
 
 from eni_tasks.adapters.kube.client import KubeClient
 from eni_tasks.bootstrap import Services
+from eni_tasks.model.ec2_actions import AWS_RATE_LIMITS
 from eni_tasks.sandbox.ec2.admin import Ec2Admin
 from eni_tasks.sandbox.fleet import Fleet
 from eni_tasks.sandbox.kube.admin import KubeAdmin, write_kubeconfig
@@ -22,17 +23,7 @@ from eni_tasks.tasks.messages import CeleryMessages
 
 CLUSTER = "sandbox"
 # The laptop's EC2 has no quota on calls unless asked to, so a fleet fills as fast as the machine can.
-NO_BUDGETS = ",".join(
-    f"{action}=0:0"
-    for action in (
-        "CreateNetworkInterface",
-        "AttachNetworkInterface",
-        "ModifyNetworkInterfaceAttribute",
-        "AssignPrivateIpAddresses",
-        "DetachNetworkInterface",
-        "DeleteNetworkInterface",
-    )
-)
+NO_RATE_LIMITS = ",".join(f"{action}=0:0" for action in AWS_RATE_LIMITS)
 
 
 class Sandbox:
@@ -62,7 +53,7 @@ class Sandbox:
         self._progress = progress
         self._ec2_arguments = (*ec2_arguments, *(("--throttle", "1") if aws_budgets else ()))
         self._lasting_objects = lasting_objects
-        self._budgets = {} if aws_budgets else {"ENI_TASKS_BUDGETS": NO_BUDGETS}
+        self._budgets = {} if aws_budgets else {"ENI_TASKS_RATE_LIMITS": NO_RATE_LIMITS}
         self._with_flower = with_flower
         self._start_at_once = start_system
         self._settings = dict(settings or {})

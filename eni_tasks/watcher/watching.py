@@ -1,8 +1,8 @@
-"""List, watch, list again: hands every change of a CiliumNode to the intake, whatever the API server does.
+"""List, watch, list again: passes every change of a CiliumNode to `services.ingest`, whatever the API server does.
 
-The loop never ends because of an error. A version is left behind only after the intake has taken what
-came with it, so that an error in between repeats instead of losing. Full lists, at the start, after a
-forgotten version, when asked and now and then, are what makes deletions during a gap visible.
+The loop never ends because of an error. It moves to the next resource version only after ingest has taken the changes
+of the current one, so an error in between repeats changes and loses none. Full lists show deletions that a gap in the
+watch has hidden: at the start, after an expired version, on request, and every few minutes.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
     from eni_tasks.model.cilium_node import CiliumNode
     from eni_tasks.model.network import NodeName
 
-# The API server ends a watch after this long; jittered, so that a fleet of watchers doesn't return as one.
+# The API server ends a watch after this long; jittered, so that several watchers don't return at the same time.
 _WATCH_SECONDS = (240, 300)
-# A shorter one without an error is taken for one: else it would be opened again and again without a pause.
+# A watch that ends sooner without an error counts as failed: else it would be reopened without a pause.
 _SHORTEST_WATCH_SECONDS = 0.5
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.5, 30.0
-# Nothing takes the loop this long but the silence of a watch: not a pause, nor a page that goes to Redis.
+# No pause and no page that goes to Redis takes the loop this long; only a silent watch does, and it is added.
 _STUCK_SECONDS = 60.0
 
 
 class NodeSink(Protocol):
-    """What takes the nodes in (`eni_tasks.services.ingest`)."""
+    """Where the changes go (`eni_tasks.services.ingest`)."""
 
     def take_list(self, pages: Iterable[Page]) -> tuple[int, str]:
         """Take in a complete list; returns the number of objects and the list's version."""
@@ -51,8 +51,8 @@ class NodeWatching:
 
     Args:
         feed: lists and watches.
-        sink: takes the nodes in.
-        relist_seconds: how often all nodes are listed again although nothing seems wrong.
+        sink: takes the changes.
+        relist_seconds: how often all nodes are listed again although no error occurred.
         silence_seconds: the longest that the feed lets a watch be silent.
     """
 
@@ -67,7 +67,7 @@ class NodeWatching:
         self._failures_count = 0
         self._stuck_seconds = silence_seconds + _STUCK_SECONDS
         self._moved_at = time.monotonic()
-        self.follows = False  # whether all nodes were listed, and the last word of the API server was no refusal
+        self.follows = False  # whether all nodes were listed, and the API server's last answer was no refusal
 
     @property
     def stuck(self) -> bool:
@@ -84,7 +84,7 @@ class NodeWatching:
                 self._pause(error)
             except EniTasksError as error:
                 self._pause(error)
-            except Exception as error:  # noqa: BLE001 - logged with its trace; a watcher that ends helps nobody
+            except Exception as error:  # noqa: BLE001 - logged with its trace; a watcher must not end
                 self._pause(error)
 
     def stop(self) -> None:
@@ -93,7 +93,7 @@ class NodeWatching:
         self._feed.interrupt()
 
     def relist(self) -> None:
-        """Asks for a full list soon, from another thread: what was stored may be lost."""
+        """Asks for a full list soon, from another thread: Redis may have lost what was stored."""
         self._list_wanted.set()
         self._feed.interrupt()
 
@@ -102,7 +102,7 @@ class NodeWatching:
             self._list()
         self._check_history()
         started_at = time.monotonic()
-        # A watch that outlives the time for the next list would delay it.
+        # A watch that lasts beyond the time of the next list would delay it.
         until_list_seconds = max(1, round(self._list_due_at - started_at))
         timeout_seconds = min(random.randint(*_WATCH_SECONDS), until_list_seconds)  # noqa: S311 - jitter
         with closing(self._feed.changes(self._version, timeout_seconds)) as stream:
@@ -153,7 +153,7 @@ class NodeWatching:
 
     def _pause(self, error: Exception) -> None:
         if self._interrupted():
-            return  # we cut the watch off ourselves
+            return  # the watch was interrupted by this process
         self._moved_at, self.follows = time.monotonic(), False
         self._failures_count += 1
         longest = min(_LONGEST_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2 ** min(self._failures_count - 1, 10))

@@ -42,14 +42,14 @@ def test_p02_redis_comes_back_empty_to_idle_workers(system: Unsteady) -> None:
 
 
 def test_p02_redis_comes_back_to_busy_workers(system: Unsteady) -> None:
-    before = {name: system.said(name, "broker_went_away") for name in WORKERS}
+    before = {name: system.said(name, "broker_connection_lost") for name in WORKERS}
     system.makes_everybody_busy(seconds=4.0)
     system.redis_goes_away(keeps_its_data=True)
     system.redis_comes_back()
     system.everybody_consumes(seconds=30)
     until(system.quiet, "what was in hand is done")
     assert system.sandbox.children.dead() == []
-    assert any(system.said(name, "broker_went_away") > before[name] for name in WORKERS), "somebody had work in hand"
+    assert any(system.said(name, "broker_connection_lost") > before[name] for name in WORKERS), "somebody had work in hand"
     assert system.clean()
 
 

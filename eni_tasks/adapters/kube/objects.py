@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from eni_tasks.errors import NodeGone
-from eni_tasks.model.cilium_node import NODE_NAME
+from eni_tasks.model.names import NODE_NAME
 
 NODES_PATH = "/apis/cilium.io/v2/ciliumnodes"
 

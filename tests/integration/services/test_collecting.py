@@ -81,7 +81,7 @@ def test_b03_attached_between_the_passes(fleet: System, caplog: pytest.LogCaptur
     assert collect(fleet)["found"] == 0
     assert orphan in there(fleet)
     # Taken off again, it is seen for the first time.
-    fleet.services.ec2.detach_interface(fleet.interfaces(instance)[1].attachment.id)
+    fleet.services.ec2._calls.mutate("DetachNetworkInterface", AttachmentId=fleet.interfaces(instance)[1].attachment.id)
     fleet.later(61)
     assert collect(fleet)["waiting"] == {orphan: GRACE}
 

@@ -14,18 +14,18 @@ CALL = {"operation": "A", "response_code": "OK"}
 
 
 def test_sums_by_label_until_they_are_drained():
-    meter = Counters()
-    meter.count(OPS, {"subnet_id": "a"}, 5)
-    meter.count(OPS, {"subnet_id": "b"}, 2)
-    meter.count(OPS, {"subnet_id": "a"})
-    assert meter.drain() == {Series(OPS, "", ("a",)): 6, Series(OPS, "", ("b",)): 2}
-    assert meter.drain() == {}
+    counters = Counters()
+    counters.count(OPS, {"subnet_id": "a"}, 5)
+    counters.count(OPS, {"subnet_id": "b"}, 2)
+    counters.count(OPS, {"subnet_id": "a"})
+    assert counters.drain() == {Series(OPS, "", ("a",)): 6, Series(OPS, "", ("b",)): 2}
+    assert counters.drain() == {}
 
 
 def test_the_order_of_labels_is_the_metrics():
-    meter = Counters()
-    meter.observe(CALLS, {"response_code": "OK", "operation": "A"}, 1)
-    assert {part.labels for part in meter.drain()} == {("A", "OK")}
+    counters = Counters()
+    counters.observe(CALLS, {"response_code": "OK", "operation": "A"}, 1)
+    assert {part.labels for part in counters.drain()} == {("A", "OK")}
 
 
 @pytest.mark.parametrize(
@@ -34,9 +34,9 @@ def test_the_order_of_labels_is_the_metrics():
     ids=str,
 )
 def test_a_bucket_includes_its_upper_bound(seconds, bucket):
-    meter = Counters()
-    meter.observe(CALLS, CALL, seconds)
-    assert meter.drain() == {Series(CALLS, bucket, ("A", "OK")): 1, Series(CALLS, "sum", ("A", "OK")): seconds}
+    counters = Counters()
+    counters.observe(CALLS, CALL, seconds)
+    assert counters.drain() == {Series(CALLS, bucket, ("A", "OK")): 1, Series(CALLS, "sum", ("A", "OK")): seconds}
 
 
 @pytest.mark.parametrize(
@@ -50,24 +50,24 @@ def test_a_mistake_of_the_caller_is_told(name, labels):
 
 
 def test_threads_lose_nothing():
-    meter, drained = Counters(), []
+    counters, drained = Counters(), []
 
     def work():
         for _ in range(2000):
-            meter.count(OPS, {"subnet_id": "a"})
+            counters.count(OPS, {"subnet_id": "a"})
 
     threads = [threading.Thread(target=work) for _ in range(4)]
     for thread in threads:
         thread.start()
     while any(thread.is_alive() for thread in threads):
-        drained.append(meter.drain())
-    drained.append(meter.drain())
+        drained.append(counters.drain())
+    drained.append(counters.drain())
     assert sum(value for sums in drained for value in sums.values()) == 8000
 
 
 def test_every_metric_that_processes_make_can_be_entered():
-    meter = Counters()
+    counters = Counters()
     for metric in METRICS.values():
         labels = dict.fromkeys(metric.labels, "x")
-        (meter.observe if metric.buckets else meter.count)(metric.name, labels, 1)
-    assert {part.name for part in meter.drain()} == set(METRICS)
+        (counters.observe if metric.buckets else counters.count)(metric.name, labels, 1)
+    assert {part.name for part in counters.drain()} == set(METRICS)
