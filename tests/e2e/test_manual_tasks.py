@@ -63,7 +63,7 @@ def outcome(system: System, uuid: str) -> dict[str, Any]:
         ("eni.refresh_inventory", [], "'instances': 2"),
         ("eni.refresh_instances", [], "'instances':"),
         ("eni.resync_node", [NODE], "'believed': True"),
-        ("eni.unlock_node", [NODE], "Nobody holds node-0000"),
+        ("eni.unlock_node", [NODE], "No worker holds node-0000"),
         ("eni.collect_orphans", [True], "'would_delete': []"),
     ],
     ids=lambda value: value if isinstance(value, str) and value.startswith("eni.") else "",

@@ -50,7 +50,7 @@ def test_what_workers_do_arrives_at_prometheus(tmp_path: Path) -> None:
                 "task_run_seconds_count{eni.maintain_node,ok}": NODES,
                 "task_wait_seconds_count{eni.publish_node}": NODES,
                 "ec2_api_duration_seconds_count{AssignPrivateIpAddresses,OK}": assigns,
-                "marks_total{maintain,sent}": NODES,
+                "enqueued_total{maintain,sent}": NODES,
                 "ipam_resync_total{}": 1,
             }
 

@@ -103,7 +103,7 @@ class Unsteady(whole.System):
         self.use_more(first, 1)
         self.use_more(second, 1)
         self.kube.set(latency_seconds=seconds)  # before one of the two is published
-        CeleryMessages(self.app).send(WorkKind.REFRESH, Pass.INVENTORY)
+        CeleryMessages(self.app).send(WorkKind.FLEET, Pass.INVENTORY)
         whole.until(lambda: self.busy_queues() == set(WORKERS), "a worker of each queue is busy", seconds=20)
 
     def everybody_consumes(self, *, seconds: float) -> float:
@@ -112,7 +112,7 @@ class Unsteady(whole.System):
         begun, name = time.monotonic(), self.smallest()[0]
         size, reads = len(self.pool(name)), self.calls().get("DescribeNetworkInterfaces", 0)
         self.use_more(name, 1)
-        CeleryMessages(self.app).send(WorkKind.REFRESH, Pass.INVENTORY)
+        CeleryMessages(self.app).send(WorkKind.FLEET, Pass.INVENTORY)
         whole.until(lambda: len(self.pool(name)) > size, f"the pool of {name} has grown", seconds=seconds)
         whole.until(lambda: self.calls()["DescribeNetworkInterfaces"] > reads, "EC2 is read", seconds=seconds)
         return time.monotonic() - begun

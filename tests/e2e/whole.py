@@ -16,7 +16,7 @@ from pydantic import SecretStr
 
 from eni_tasks.bootstrap import Services
 from eni_tasks.sandbox.running import CLUSTER, Sandbox
-from eni_tasks.services.status import NodeStatus, Status
+from eni_tasks.services.status import NodeStatus
 from eni_tasks.settings import Settings
 from eni_tasks.tasks.registry import QUEUES
 
@@ -56,11 +56,10 @@ class System:
         url = sandbox.environment["ENI_TASKS_REDIS_URL"]
         self.redis = redis.Redis.from_url(url)
         self.services = Services(Settings(cluster=CLUSTER, redis_url=SecretStr(url)), Silence())
-        self.inspect = Status(self.services.store, self.services.policy)
         self._http = urllib3.PoolManager(retries=False, timeout=10.0)
 
     def close(self) -> None:
-        self.services.store._client.close()
+        self.services.state.connection.client.close()
         self.redis.close()
         self._http.clear()
 
@@ -81,7 +80,7 @@ class System:
 
     def views(self) -> dict[str, NodeStatus]:
         """All nodes as people see them."""
-        return {view.node: view for view in self.inspect.fleet()}
+        return {status.node: status for status in self.services.status.nodes()}
 
     def full(self, count: int) -> bool:
         """Whether that many nodes are known, and all but the odd ones are at size."""

@@ -25,7 +25,7 @@ DEADLINE_SECONDS = 15.0
 
 
 class Sink:
-    """Remembers nodes as the intake would."""
+    """Remembers nodes as `Ingest` does."""
 
     def __init__(self) -> None:
         self.nodes: dict[str, dict[str, Any]] = {}
@@ -41,7 +41,7 @@ class Sink:
             self.nodes |= {node["metadata"]["name"]: node for node in objects}
             self._news.notify_all()
 
-    def gone(self, name: str, uid: str) -> None:
+    def removed(self, name: str, uid: str) -> None:
         with self._news:
             if name in self.nodes and self.nodes[name]["metadata"]["uid"] == uid:
                 del self.nodes[name]
