@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
 ROOT = Path(__file__).parents[1]
-DEADLINE_SECONDS = 60.0
 
 
 class Process:
@@ -29,12 +29,17 @@ class Process:
 
     def until(self, condition: Callable[[], Any], what: str) -> Any:
         """Wait for a condition while the process lives; returns what it gave."""
-        deadline = time.monotonic() + DEADLINE_SECONDS
-        while not (found := condition()):
-            assert self.popen.poll() is None, f"ended with {self.popen.returncode}: {self.said}"
-            assert time.monotonic() < deadline, f"{what} not within {DEADLINE_SECONDS} s: {self.said}"
-            time.sleep(0.05)
-        return found
+
+        def found_while_it_lives() -> Any:
+            found = condition()
+            assert found or self.popen.poll() is None, f"ended with {self.popen.returncode}"
+            return found
+
+        try:
+            return until(found_while_it_lives, what)
+        except AssertionError as error:
+            error.add_note(self.said)
+            raise
 
     def end(self) -> int:
         """SIGTERM; returns the exit code."""

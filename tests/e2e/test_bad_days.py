@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 import unsteady
 from unsteady import PROCESSES, WORKERS, Unsteady
-from whole import until
+from waiting import until
 
 from eni_tasks.sandbox.ec2.knobs import Fault
 

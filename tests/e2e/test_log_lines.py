@@ -6,7 +6,8 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from whole import QUICK, System, until
+from waiting import until
+from whole import QUICK, System
 
 from eni_tasks.sandbox.running import Sandbox
 
