@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -58,12 +59,18 @@ def running(log: Path, module: str, *arguments: str, cwd: Path = ROOT, **environ
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
+            preexec_fn=_as_in_a_foreground_shell,  # noqa: PLW1509 - one system call
         )
     try:
         yield Process(popen, log)
     finally:
         popen.kill()
         popen.wait()
+
+
+def _as_in_a_foreground_shell() -> None:
+    """A shell starts what runs in its background with SIGINT ignored, and every process of a test run inherits that."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def clean(environment: Mapping[str, str]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""What people and monitoring do with a running system: commands, tasks by hand, the doctor, bad objects, the exporter."""
+"""What people and monitoring do with a running system: commands, tasks by hand, bad objects, the exporter."""
 
 from __future__ import annotations
 

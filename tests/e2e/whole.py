@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
+import tempfile
 from collections import Counter
 from contextlib import contextmanager
 from pathlib import Path
@@ -64,6 +66,13 @@ class System:
         self.services.state.connection.client.close()
         self.redis.close()
         self._http.clear()
+
+    def keep_logs(self) -> Path:
+        """Copy what the processes have said so far, since the sandbox removes it; returns the folder."""
+        folder = Path(tempfile.mkdtemp(prefix="eni-tasks-failed-"))
+        for log in self.sandbox.folder.glob("*.log"):
+            shutil.copy(log, folder)
+        return folder
 
     def cli(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run a command of `eni-tasks` against this system."""
