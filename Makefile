@@ -7,8 +7,9 @@ KIND ?=
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-# More workers than this only wait for one another's servers; a file stays with one of them, and so do the servers that it starts.
-PYTEST := $(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile
+# Tests wait for servers half of their time: three workers keep two cores busy. A file stays with one of them, and so
+# do the servers that it starts. The files keep the order that tests/conftest.py gives them.
+PYTEST := env -u PYTHONDONTWRITEBYTECODE $(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
@@ -23,9 +24,9 @@ sandbox: .venv/.runtime  ## Run the whole system here, with a live table (ARGS="
 check: .venv/.dev  ## Do what CI does: lint, types, layers, all tests
 	$(BIN)/ruff check --quiet
 	$(BIN)/ruff format --check --quiet
-	$(BIN)/mypy --no-error-summary
 	@$(BIN)/lint-imports > .venv/layers.log || { cat .venv/layers.log; exit 1; }
-	$(PYTEST)
+	$(BIN)/mypy --no-error-summary > .venv/types.log & types=$$!; $(PYTEST); tests=$$?; \
+		wait $$types || { cat .venv/types.log; exit 1; }; exit $$tests
 
 test: .venv/.dev  ## Run tests (KIND=unit, contract, integration or e2e; ARGS="-k words")
 	$(PYTEST) $(if $(KIND),tests/$(KIND)) $(ARGS)

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
-import time
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
 ROOT = Path(__file__).parents[1]
-DEADLINE_SECONDS = 60.0
 
 
 class Process:
@@ -29,12 +30,17 @@ class Process:
 
     def until(self, condition: Callable[[], Any], what: str) -> Any:
         """Wait for a condition while the process lives; returns what it gave."""
-        deadline = time.monotonic() + DEADLINE_SECONDS
-        while not (found := condition()):
-            assert self.popen.poll() is None, f"ended with {self.popen.returncode}: {self.said}"
-            assert time.monotonic() < deadline, f"{what} not within {DEADLINE_SECONDS} s: {self.said}"
-            time.sleep(0.05)
-        return found
+
+        def found_while_it_lives() -> Any:
+            found = condition()
+            assert found or self.popen.poll() is None, f"ended with {self.popen.returncode}"
+            return found
+
+        try:
+            return until(found_while_it_lives, what)
+        except AssertionError as error:
+            error.add_note(self.said)
+            raise
 
     def end(self) -> int:
         """SIGTERM; returns the exit code."""
@@ -53,12 +59,18 @@ def running(log: Path, module: str, *arguments: str, cwd: Path = ROOT, **environ
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
+            preexec_fn=_as_in_a_foreground_shell,  # noqa: PLW1509 - one system call
         )
     try:
         yield Process(popen, log)
     finally:
         popen.kill()
         popen.wait()
+
+
+def _as_in_a_foreground_shell() -> None:
+    """A shell starts what runs in its background with SIGINT ignored, and every process of a test run inherits that."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def clean(environment: Mapping[str, str]) -> dict[str, str]:

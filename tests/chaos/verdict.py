@@ -19,7 +19,6 @@ from eni_tasks.errors import EniTasksError
 from eni_tasks.model.network import NodeName
 from eni_tasks.model.work import Pass, WorkKind
 from eni_tasks.sandbox.running import CLUSTER
-from eni_tasks.services.status import Status
 from eni_tasks.settings import Settings
 from eni_tasks.state.keys import Keys
 
@@ -52,11 +51,10 @@ class Verdict:
         self._ground = ground
         url = SecretStr(ground.sandbox.environment["ENI_TASKS_REDIS_URL"])
         self._services = Services(Settings(cluster=CLUSTER, redis_url=url), _Silence())
-        self._inspect = Status(self._services.store, self._services.policy)
         self._keys = Keys(CLUSTER)
 
     def close(self) -> None:
-        self._services.store._client.close()
+        self._services.state.connection.client.close()
 
     def missing(self) -> list[str]:
         """What isn't as it should be yet; empty when all has converged."""
@@ -75,12 +73,12 @@ class Verdict:
 
     def _reason(self, name: str) -> str:
         try:
-            view = self._inspect.node(NodeName(name))
+            status = self._services.status.node(NodeName(name)).status
         except EniTasksError as error:
             return str(error)
-        words = [f"{view.reason}: {' '.join(view.explanation)}"]
-        words += [f"trouble: {view.trouble}"] if view.trouble else []
-        return "; ".join([*words, f"last: {view.last_action}"])
+        words = [f"{status.reason}: {' '.join(status.explanation)}"]
+        words += [f"trouble: {status.trouble}"] if status.trouble else []
+        return "; ".join([*words, f"last: {status.last_action}"])
 
     def _unrest(self) -> Iterator[str]:
         state, keys = self._ground.redis, self._keys

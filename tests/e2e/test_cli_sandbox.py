@@ -6,10 +6,11 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
+from processes_under_test import running
+from waiting import until
 
 COMMAND = [str(Path(sys.executable).parent / "eni-tasks"), "sandbox"]
 
@@ -38,7 +39,7 @@ def test_a_few_nodes_until_they_are_ready() -> None:
 
 @pytest.mark.parametrize("form", [(), ("--json",)], ids=["text", "json"])
 def test_a_deadline_that_cannot_be_met_says_what_is_missing(form: tuple[str, ...]) -> None:
-    answer = sandbox("--nodes", "40", "--until-ready", "--deadline", "6", "--latency-ms", "1500", *form)
+    answer = sandbox("--nodes", "40", "--until-ready", "--deadline", "2", "--latency-ms", "1500", *form)
     assert answer.returncode == 1
     if form:
         report = json.loads(answer.stdout)
@@ -48,33 +49,22 @@ def test_a_deadline_that_cannot_be_met_says_what_is_missing(form: tuple[str, ...
         assert "node-0000" in answer.stderr or "of 40 pools at size" in answer.stderr
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_ending_it_leaves_no_process_behind(number: signal.Signals, tmp_path: Path) -> None:
-    with (tmp_path / "errors").open("w") as errors:
-        process = subprocess.Popen([*COMMAND, "--nodes", "3"], stdout=subprocess.DEVNULL, stderr=errors)
-    try:
-        wait_for(lambda: "3 of 3 pools at size" in (tmp_path / "errors").read_text(), process)
+@pytest.mark.parametrize(
+    ("number", "when"),
+    [(signal.SIGINT, "3 of 3 pools at size"), (signal.SIGTERM, "launching 3 nodes")],
+    ids=["Ctrl-C-when-all-is-well", "SIGTERM-while-it-starts"],
+)
+def test_ending_it_leaves_no_process_behind(number: signal.Signals, when: str, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    with running(log, "eni_tasks.cli", "sandbox", "--nodes", "3") as process:
+        process.until(lambda: when in process.said, when)
         children = children_of(process.pid)
         assert len(children) >= 7  # Redis, two APIs, three workers, the watcher (and Flower)
-        process.send_signal(number)
-        process.wait(30)
-    finally:
-        process.kill()
-        process.wait()
-    deadline = time.monotonic() + 15
-    while left := [pid for pid in children if Path(f"/proc/{pid}").exists()]:
-        assert time.monotonic() < deadline, f"{left} are still there"
-        time.sleep(0.05)
-    assert "Traceback" not in (tmp_path / "errors").read_text()
+        process.popen.send_signal(number)
+        process.popen.wait(30)
+    until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in children), f"none of {children} is left")
+    assert "Traceback" not in log.read_text()
 
 
 def children_of(pid: int) -> list[int]:
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-
-
-def wait_for(condition: object, process: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + 90
-    while not condition():  # type: ignore[operator]
-        assert process.poll() is None, "it ended by itself"
-        assert time.monotonic() < deadline
-        time.sleep(0.1)

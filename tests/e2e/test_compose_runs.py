@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import urllib3
 from compose_under_test import Compose, running
-from whole import until
+from waiting import until
 
 from eni_tasks.sandbox.ec2.admin import Ec2Admin
 

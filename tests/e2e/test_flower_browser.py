@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from flower_under_test import AUTH, Flower, flower
 from playwright.sync_api import Error, Page, expect, sync_playwright
-from whole import QUICK, System, until
+from waiting import until
+from whole import QUICK, System
 
 from eni_tasks.sandbox.running import Sandbox
 

@@ -22,11 +22,13 @@ import redis_servers
 from pumped import LEASE_SECONDS, System
 
 from eni_tasks.domain.tags import ownership
+from eni_tasks.model.work import Pass
 from eni_tasks.sandbox.ec2.knobs import Fault
 from eni_tasks.sandbox.ec2.server import Ec2Server
 from eni_tasks.sandbox.ec2.worlds import build_default_world
 from eni_tasks.sandbox.kube.admin import write_kubeconfig
 from eni_tasks.sandbox.kube.server import KubeServer
+from eni_tasks.state.connection import clock_offset_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -70,7 +72,12 @@ class Workers:
 
     def killed(self, system: System, flow: str, kill_at: int) -> dict[str, Any]:
         """Let a worker go its way, and die at a point of it; says what it came to."""
-        order = {"settings": system._settings, "flow": flow, "kill_at": kill_at}
+        order = {
+            "settings": system._settings,
+            "flow": flow,
+            "kill_at": kill_at,
+            "clock_offset_seconds": clock_offset_seconds(),
+        }
         self._server.stdin.write(json.dumps(order) + "\n")
         self._server.stdin.flush()
         return json.loads(self._server.stdout.readline())
@@ -241,10 +248,10 @@ CASES = [
     Case("publish", a_pool_to_be_shown, [4], 1, points=6),
     Case("instances", a_new_object_taken_in, [8], 1, points=6),
     Case("inventory", somebody_took_addresses, [8], 2, points=5),
-    Case("intake", a_new_object, [8], 1, points=2),
-    Case("intake", pods_came, [9, 3], 2, points=2),
-    Case("intake", another_machine, [0, 8], 0, points=2),
-    Case("intake", another_object, [8], 2, points=2),
+    Case("ingest", a_new_object, [8], 1, points=2),
+    Case("ingest", pods_came, [9, 3], 2, points=2),
+    Case("ingest", another_machine, [0, 8], 0, points=2),
+    Case("ingest", another_object, [8], 2, points=2),
     Case("orphans", interfaces_left_over, [8], 1, points=6),
     Case("tick", a_new_object_taken_in, [8], 1, points=2),
 ]

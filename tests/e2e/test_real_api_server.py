@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from contract.kube_servers import ADMIN, NODES, real_server
-from whole import running, until
+from waiting import until
+from whole import running
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -1,4 +1,4 @@
-"""The whole system over a wire that can go silent, on a Redis that can go and come back."""
+"""The whole system over wires that can go silent or hold answers, on a Redis that can go and come back."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import whole
+from waiting import until
 from wire import Wire
 
 from eni_tasks.bootstrap import broker_prefix
-from eni_tasks.model.work import Pass, WorkKind
-from eni_tasks.sandbox.ec2.knobs import Fault
+from eni_tasks.model.work import Pass
+from eni_tasks.sandbox.kube.admin import write_kubeconfig
 from eni_tasks.sandbox.running import Sandbox
+from eni_tasks.services.work import Work
 from eni_tasks.tasks.app import make_app
 from eni_tasks.tasks.messages import CeleryMessages
 
@@ -30,26 +32,58 @@ PATIENT = {"ENI_TASKS_EC2_TIMEOUT_SECONDS": "6", "ENI_TASKS_LEASE_SECONDS": "11"
 
 
 class Unsteady(whole.System):
-    """The whole system, its bad days, and what each process tells the probes."""
+    """The whole system, its bad days, and what each process tells the probes.
+
+    All processes reach Redis over `wire` and EC2 over `ec2_wire`, the publishing worker the API server over
+    `kube_wire`. The tests and the agents reach each server directly.
+    """
 
     def __init__(self, sandbox: Sandbox) -> None:
         super().__init__(sandbox)
-        settings = self.services.settings
+        settings, environment = self.services.settings, sandbox.environment
         self._unacked = f"{broker_prefix(settings)}unacked"
         self.app = make_app(settings)
-        self.wire = Wire(urlsplit(sandbox.environment["ENI_TASKS_REDIS_URL"]).port)
-        sandbox.environment["ENI_TASKS_REDIS_URL"] = self.wire.url
+        self._work = Work(self.services.state, CeleryMessages(self.app), self.services.counters)
+        self.wire = Wire(_port(environment["ENI_TASKS_REDIS_URL"]))
+        self.ec2_wire = Wire(_port(environment["AWS_ENDPOINT_URL"]))
+        self.kube_wire = Wire(_port(sandbox.kube._url))
+        environment["ENI_TASKS_REDIS_URL"] = self.wire.url
+        environment["AWS_ENDPOINT_URL"] = f"http://127.0.0.1:{self.ec2_wire.port}"
+        self._kubeconfig = environment["KUBECONFIG"]
+        url = f"http://127.0.0.1:{self.kube_wire.port}"
+        self._kubeconfig_of_apiserver = str(write_kubeconfig(sandbox.folder / "kubeconfig-apiserver", url))
 
     def close(self) -> None:
-        self.wire.close()
+        for wire in (self.wire, self.ec2_wire, self.kube_wire):
+            wire.close()
         self.app.close()
         super().close()
+
+    def comes_to_rest(self) -> None:
+        """End what an earlier test may have left, and wait until no work is left."""
+        self.answers()
+        self.ec2.clear_faults()
+        self.ec2.set_knobs(latency_seconds={})
+        until(lambda: self.ready(*PROCESSES) and self.quiet(), "all processes serve, and no work is left")
 
     # -- processes ---------------------------------------------------------------------------------
     def start(self, name: str, process: str = "") -> None:
         """Start one process of the system."""
-        self.sandbox.environment["ENI_TASKS_PROBE_DIR"] = str(self._probes(process or name))
+        environment = self.sandbox.environment
+        environment["ENI_TASKS_PROBE_DIR"] = str(self._probes(process or name))
+        environment["KUBECONFIG"] = self._kubeconfig_of_apiserver if name == "apiserver" else self._kubeconfig
         self.sandbox.start(name, process)
+
+    @contextmanager
+    def caller(self, key: str) -> Iterator[None]:
+        """Let EC2 know the processes that are started meanwhile by this access key."""
+        environment = self.sandbox.environment
+        own = environment["AWS_ACCESS_KEY_ID"]
+        environment["AWS_ACCESS_KEY_ID"] = key
+        try:
+            yield
+        finally:
+            environment["AWS_ACCESS_KEY_ID"] = own
 
     def child(self, process: str) -> subprocess.Popen[bytes]:
         """A process of the system."""
@@ -88,33 +122,38 @@ class Unsteady(whole.System):
         """Start Redis where it was."""
         self.sandbox.children.again("redis")
 
-    def busy_queues(self) -> set[str]:
-        """The queues whose workers have a message in hand."""
-        return {json.loads(entry)[2] for entry in self.redis.hvals(self._unacked)}
-
     # -- work --------------------------------------------------------------------------------------
-    def makes_everybody_busy(self, seconds: float) -> None:
-        """Let a worker of each queue be within a call that lasts."""
-        self.redis.delete(self._unacked)  # of an earlier bad day: acknowledged in vain
-        first, second = self.smallest()[:2]
-        assign = "AssignPrivateIpAddresses"
-        self.ec2.add_faults(Fault(action=assign, delay_seconds=1.0), Fault(action=assign, delay_seconds=seconds))
-        self.ec2.add_faults(Fault(action="DescribeNetworkInterfaces", delay_seconds=seconds))
-        self.use_more(first, 1)
-        self.use_more(second, 1)
-        self.kube.set(latency_seconds=seconds)  # before one of the two is published
-        CeleryMessages(self.app).send(WorkKind.REFRESH, Pass.INVENTORY)
-        whole.until(lambda: self.busy_queues() == set(WORKERS), "a worker of each queue is busy", seconds=20)
+    def makes_all_workers_busy(self) -> None:
+        """Let a worker of each queue wait for the answer of a call, until `answers`."""
+        earlier = set(self.redis.hkeys(self._unacked))  # of a Redis that came back: acknowledged in vain
 
-    def everybody_consumes(self, *, seconds: float) -> float:
+        def busy_queues() -> set[str]:
+            taken = self.redis.hgetall(self._unacked)
+            return {json.loads(entry)[2] for tag, entry in taken.items() if tag not in earlier}
+
+        first, second = self.smallest()[:2]
+        self.kube_wire.hold_answers()
+        self.use_more(first, 1)
+        until(lambda: "apiserver" in busy_queues(), "a worker waits for the API server")
+        self.ec2_wire.hold_answers()
+        self.use_more(second, 1)
+        self._work.enqueue_pass(Pass.INVENTORY, ends_wait=True)
+        until(lambda: busy_queues() == set(WORKERS), "a worker of each queue is busy")
+
+    def answers(self) -> None:
+        """Let EC2 and the API server answer."""
+        self.ec2_wire.release_answers()
+        self.kube_wire.release_answers()
+
+    def all_queues_are_served(self, *, seconds: float) -> float:
         """Let all queues have work; returns the seconds that it took them."""
-        self.kube.set(latency_seconds=0.0)
+        self.answers()
         begun, name = time.monotonic(), self.smallest()[0]
         size, reads = len(self.pool(name)), self.calls().get("DescribeNetworkInterfaces", 0)
         self.use_more(name, 1)
-        CeleryMessages(self.app).send(WorkKind.REFRESH, Pass.INVENTORY)
-        whole.until(lambda: len(self.pool(name)) > size, f"the pool of {name} has grown", seconds=seconds)
-        whole.until(lambda: self.calls()["DescribeNetworkInterfaces"] > reads, "EC2 is read", seconds=seconds)
+        self._work.enqueue_pass(Pass.INVENTORY, ends_wait=True)
+        until(lambda: len(self.pool(name)) > size, f"the pool of {name} has grown", seconds=seconds)
+        until(lambda: self.calls().get("DescribeNetworkInterfaces", 0) > reads, "EC2 is read", seconds=seconds)
         return time.monotonic() - begun
 
     def forget(self, name: str) -> None:
@@ -127,9 +166,15 @@ class Unsteady(whole.System):
         return sorted(self.fleet.names, key=lambda name: len(self.pool(name)))
 
 
+def _port(url: str) -> int:
+    port = urlsplit(url).port
+    assert port
+    return port
+
+
 @contextmanager
 def running() -> Iterator[Unsteady]:
-    """Run a sandbox whose processes reach their Redis over a wire."""
+    """Run a sandbox whose processes reach their servers over wires."""
     with ExitStack() as last:
         settings = whole.QUICK | PATIENT
         sandbox = Sandbox(settings=settings, with_flower=False, start_system=False, lasting_objects=True)

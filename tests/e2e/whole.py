@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
-import time
+import tempfile
+from collections import Counter
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,31 +15,31 @@ from typing import TYPE_CHECKING, Any
 import redis
 import urllib3
 from pydantic import SecretStr
+from waiting import until
 
 from eni_tasks.bootstrap import Services
+from eni_tasks.model.work import Pass, WorkKind
 from eni_tasks.sandbox.running import CLUSTER, Sandbox
-from eni_tasks.services.status import NodeStatus, Status
+from eni_tasks.services.status import NodeStatus
 from eni_tasks.settings import Settings
+from eni_tasks.state.keys import Keys
 from eni_tasks.tasks.registry import QUEUES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator, Mapping
 
     from eni_tasks.model.network import NodeName
-    from eni_tasks.model.work import WorkKind
 
 ROOT = Path(__file__).parents[2]
-DEADLINE_SECONDS = 90.0
-RESYNC_SECONDS = 10
-# A killed worker's nodes are taken over within seconds.
+# A killed worker's nodes are taken over within seconds. Nothing is periodic: no call of a test's count depends on
+# when a period begins. That periods come round is shown by `test_log_lines`.
 QUICK = {
-    "ENI_TASKS_RESYNC_SECONDS": str(RESYNC_SECONDS),
+    "ENI_TASKS_RESYNC_SECONDS": "3600",
+    "ENI_TASKS_ORPHAN_INTERVAL_SECONDS": "3600",
     "ENI_TASKS_EC2_TIMEOUT_SECONDS": "2",
     "ENI_TASKS_LEASE_SECONDS": "7",
     "ENI_TASKS_OVERDUE_SECONDS": "4",
     "ENI_TASKS_SETTLE_SECONDS": "0.5",
-    # Counted calls must not depend on when a pass falls.
-    "ENI_TASKS_ORPHAN_INTERVAL_SECONDS": "3600",
 }
 
 
@@ -45,7 +47,7 @@ class Silence:
     """Sends nothing: these services only look."""
 
     def send(self, kind: WorkKind, name: NodeName) -> None:
-        raise AssertionError(f"a test that only looks wanted to send {kind} of {name}")
+        raise AssertionError(f"a test that only looks sent {kind} of {name}")
 
 
 class System:
@@ -56,13 +58,21 @@ class System:
         url = sandbox.environment["ENI_TASKS_REDIS_URL"]
         self.redis = redis.Redis.from_url(url)
         self.services = Services(Settings(cluster=CLUSTER, redis_url=SecretStr(url)), Silence())
-        self.inspect = Status(self.services.store, self.services.policy)
+        self._keys = Keys(CLUSTER)
+        self._earlier_calls: Counter[str] = Counter()
         self._http = urllib3.PoolManager(retries=False, timeout=10.0)
 
     def close(self) -> None:
-        self.services.store._client.close()
+        self.services.state.connection.client.close()
         self.redis.close()
         self._http.clear()
+
+    def keep_logs(self) -> Path:
+        """Copy what the processes have said so far, since the sandbox removes it; returns the folder."""
+        folder = Path(tempfile.mkdtemp(prefix="eni-tasks-failed-"))
+        for log in self.sandbox.folder.glob("*.log"):
+            shutil.copy(log, folder)
+        return folder
 
     def cli(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run a command of `eni-tasks` against this system."""
@@ -81,7 +91,7 @@ class System:
 
     def views(self) -> dict[str, NodeStatus]:
         """All nodes as people see them."""
-        return {view.node: view for view in self.inspect.fleet()}
+        return {status.node: status for status in self.services.status.nodes()}
 
     def full(self, count: int) -> bool:
         """Whether that many nodes are known, and all but the odd ones are at size."""
@@ -89,9 +99,13 @@ class System:
         return len(views) == count and all(view.ready for view in views)
 
     def quiet(self) -> bool:
-        """Whether nobody has anything to do."""
-        kinds = self.redis.scan_iter(f"*eni:{CLUSTER}*pending:*")
-        return not any(self.redis.zcard(key) for key in kinds) and self.full(len(self.fleet.names))
+        """Whether no work is left. The orphan collector may wait for a later pass."""
+        now_ms = self.services.state.now() * 1000
+        for kind in WorkKind:
+            for name, due_ms in self.redis.zrange(self._keys.pending(kind), 0, -1, withscores=True):
+                if not (name.decode() == Pass.ORPHANS and due_ms > now_ms):
+                    return False
+        return not self.redis.zcard(self._keys.reads) and self.full(len(self.fleet.names))
 
     def pool(self, name: str) -> dict[str, Any]:
         """The pool that the object shows."""
@@ -115,8 +129,13 @@ class System:
         ours = [entry for entry in log if entry.verb == "patch"]
         return {part: sum(entry.subresource == part for entry in ours) for part in ("status", "")}
 
+    def calls_since_start(self) -> Counter[str]:
+        """EC2 calls since the system started."""
+        return self._earlier_calls + Counter(self.calls())
+
     def reset(self) -> None:
-        """Count calls and writes anew."""
+        """Count calls and writes from zero."""
+        self._earlier_calls += Counter(self.calls())
         self.ec2.reset_calls()
         self.kube.reset_record()
 
@@ -131,6 +150,16 @@ class System:
         assert answer.status == 200, answer.data
         tasks: dict[str, dict[str, Any]] = json.loads(answer.data)
         return tasks
+
+    def outcome(self, task_id: str) -> dict[str, Any]:
+        """What Flower shows of a task, as soon as it has ended."""
+
+        def ended() -> dict[str, Any] | None:
+            task = self.tasks().get(task_id, {})
+            return task if task.get("state") in ("SUCCESS", "FAILURE") else None
+
+        found: dict[str, Any] = until(ended, "Flower shows the task's end")
+        return found
 
     def flower_is_up(self) -> bool:
         """Whether Flower's first page shows a worker of each queue."""
@@ -148,19 +177,15 @@ class System:
         return True
 
 
-def until(condition: Callable[[], Any], what: str, *, seconds: float = DEADLINE_SECONDS) -> Any:
-    """Wait for a condition; returns what it gave."""
-    deadline = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
-        time.sleep(0.05)
-    return found
-
-
 @contextmanager
-def running(**options: Any) -> Iterator[System]:
-    """A sandbox, and a look at it."""
-    with Sandbox(settings=QUICK, **options) as sandbox:
+def running(*, settings: Mapping[str, str] | None = None, **options: Any) -> Iterator[System]:
+    """Run a sandbox.
+
+    Args:
+        settings: ENI_TASKS_ variables besides QUICK.
+        options: of the sandbox.
+    """
+    with Sandbox(settings={**QUICK, **(settings or {})}, **options) as sandbox:
         system = System(sandbox)
         try:
             yield system

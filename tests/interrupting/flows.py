@@ -33,7 +33,7 @@ def publish(services: Services) -> None:
 
 
 def instances(services: Services) -> None:
-    """A read of the instances that were noted."""
+    """A read of the instances whose read was requested."""
     services.refresh.read_requested()
 
 
@@ -47,7 +47,7 @@ def orphans(services: Services) -> None:
     services.orphans.run()
 
 
-def intake(services: Services) -> None:
+def ingest(services: Services) -> None:
     """The watcher's list, handed over."""
     names, version = [], ""
     for page in services.node_feed.pages():
@@ -63,5 +63,5 @@ def tick(services: Services) -> None:
 
 
 FLOWS: dict[str, Callable[[Services], None]] = {
-    flow.__name__: flow for flow in (maintain, publish, instances, inventory, orphans, intake, tick)
+    flow.__name__: flow for flow in (maintain, publish, instances, inventory, orphans, ingest, tick)
 }

@@ -10,13 +10,13 @@ from __future__ import annotations
 import os
 import re
 import signal
-from hashlib import sha1
-from importlib import resources
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
 import redis.connection
 import urllib3.connectionpool
+
+from eni_tasks.state import connection as state_connection
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -41,8 +41,8 @@ class Points:
         self._kill_at = kill_at
         self._told = told
         self._count = 0
-        folder = resources.files("eni_tasks.adapters.state") / "scripts"
-        self._scripts = {sha1(f.read_bytes()).hexdigest(): f.name for f in folder.iterdir()}  # noqa: S324 - Redis' own
+        texts = state_connection._script_texts(state_connection._clock_offset_ms)
+        self._scripts = {digest: name for name, (digest, _) in texts.items()}
 
     def hook_in(self) -> None:
         """Watch all that leaves this process from now on."""

@@ -1,7 +1,7 @@
 """`python -m interrupting.server`: forks a worker process per line of its input, warm and at once.
 
-A line of JSON in: settings, flow, kill_at. A line out: whether the worker was killed, and the points that it
-came to. The modules and the EC2 client are made once; each fork has its own connections.
+A line of JSON in: settings, flow, kill_at, clock_offset_seconds. A line out: whether the worker was killed, and
+the points that it came to. The modules and the EC2 client are made once; each fork has its own connections.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from eni_tasks.adapters.ec2.client import ClientOptions
 from eni_tasks.bootstrap import Services
 from eni_tasks.observability import logs
 from eni_tasks.settings import Settings
+from eni_tasks.state.connection import advance_clock
 from interrupting.flows import FLOWS, Lost
 from interrupting.points import Points
 
@@ -39,6 +40,7 @@ def _work(order: dict[str, Any], told: int, ec2: BotoEc2, clients: Ec2Clients) -
     assert clients._clients is not None
     # Made before the fork, but without a connection: it may be used on.
     clients._clients = clients._clients._replace(pid=os.getpid())
+    advance_clock(order["clock_offset_seconds"])
     services = Services(Settings(**order["settings"]), Lost())
     services.__dict__["ec2"] = ec2
     points = Points(order["kill_at"], told)

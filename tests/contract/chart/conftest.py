@@ -1,4 +1,4 @@
-"""A real API server, and Helm pointed at it."""
+"""Helm, pointed at the real API server."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 from chart import CHART, NAMESPACE, RELEASE, Values
-from contract.kube_servers import ADMIN, KubeTarget, real_server
+from contract.kube_servers import ADMIN, KubeTarget
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
 # Helm's library keeps what it learns of a server below the home folder, and looks there again.
@@ -28,16 +28,10 @@ with helm_python.Config(namespace=namespace) as config:
 """
 
 
-@pytest.fixture(scope="module")
-def api() -> Iterator[KubeTarget]:
-    with real_server() as target:
-        yield target
-
-
 @pytest.fixture
-def helm(api: KubeTarget, tmp_path: Path) -> Callable[[str, Values], None]:
+def helm(real_kube: KubeTarget, tmp_path: Path) -> Callable[[str, Values], None]:
     """Installs, upgrades or uninstalls the release."""
-    kubeconfig = api.kubeconfig(tmp_path / "kubeconfig", token=ADMIN)
+    kubeconfig = real_kube.kubeconfig(tmp_path / "kubeconfig", token=ADMIN)
 
     def run(action: str, values: Values) -> None:
         subprocess.run(

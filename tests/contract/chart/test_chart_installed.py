@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import base64
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,6 +18,7 @@ from eni_tasks.adapters.kube.feed import KubeNodeFeed
 from eni_tasks.adapters.kube.nodes import KubeNodes
 from eni_tasks.errors import ClusterRefused
 from eni_tasks.model.network import NodeName
+from eni_tasks.ports.kube import Changes
 from eni_tasks.services.doctor.cluster_checks import examine_cluster
 from eni_tasks.services.doctor.findings import Verdict
 
@@ -42,21 +44,21 @@ def path_of(api: KubeTarget, manifest: Object) -> str:
     return ""
 
 
-def test_the_api_server_takes_each_object(api: KubeTarget) -> None:
+def test_the_api_server_takes_each_object(real_kube: KubeTarget) -> None:
     """It validates and defaults each, and stores nothing."""
     taken = set()
     for name, values in VALUE_SETS.items():
         for manifest in objects(values):
-            if path := path_of(api, manifest):
-                code, answer = api.call("POST", f"{path}?dryRun=All&fieldValidation=Strict", manifest)
+            if path := path_of(real_kube, manifest):
+                code, answer = real_kube.call("POST", f"{path}?dryRun=All&fieldValidation=Strict", manifest)
                 assert code == 201, f"{name}: {manifest['kind']} {manifest['metadata']['name']}: {answer}"
                 taken.add(manifest["kind"])
     assert taken >= {"ClusterRole", "Deployment", "NetworkPolicy", "Secret", "Service", "StatefulSet"}
 
 
-def test_an_upgrade_keeps_the_password_and_nothing_stays_behind(api: KubeTarget, helm: Helm) -> None:
+def test_an_upgrade_keeps_the_password_and_nothing_stays_behind(real_kube: KubeTarget, helm: Helm) -> None:
     def read(kind: str, name: str) -> Any:
-        code, found = api.call("GET", f"/api/v1/namespaces/{NAMESPACE}/{kind}/{RELEASE}-{name}")
+        code, found = real_kube.call("GET", f"/api/v1/namespaces/{NAMESPACE}/{kind}/{RELEASE}-{name}")
         assert code == 200, found
         return found["data"]
 
@@ -70,7 +72,8 @@ def test_an_upgrade_keeps_the_password_and_nothing_stays_behind(api: KubeTarget,
     assert read("configmaps", "settings") == {"ENI_TASKS_CLUSTER": "demo", "ENI_TASKS_RESYNC_SECONDS": "30"}
     helm("uninstall", {})
     for manifest in objects(values):
-        assert api.call("GET", f"{path_of(api, manifest)}/{manifest['metadata']['name']}")[0] == 404
+        path = f"{path_of(real_kube, manifest)}/{manifest['metadata']['name']}"
+        assert real_kube.call("GET", path)[0] == 404
 
 
 class Rights:
@@ -79,7 +82,7 @@ class Rights:
     def __init__(self, api: KubeTarget, folder: Path) -> None:
         self._api = api
         # Another name than that of an installed release.
-        found = [
+        self._objects = found = [
             o
             for o in objects({"fullnameOverride": "rights"})
             if o["kind"] in ("ServiceAccount", "ClusterRole", "ClusterRoleBinding")
@@ -95,6 +98,12 @@ class Rights:
         token = answer["status"]["token"]
         self._client = KubeClient(10, 4, kubeconfig=str(api.kubeconfig(folder / "account", token=token)))
 
+    def remove(self) -> None:
+        """Deletes the account and its role."""
+        for manifest in self._objects:
+            path = f"{path_of(self._api, manifest)}/{manifest['metadata']['name']}"
+            assert self._api.call("DELETE", path)[0] == 200
+
     def change(self, rules: list[dict[str, Any]]) -> None:
         """Gives the role these rules."""
         path = f"{path_of(self._api, self.role)}/{self.role['metadata']['name']}"
@@ -108,7 +117,7 @@ class Rights:
         name = NodeName("node")
         calls = {
             "list ciliumnodes": lambda: list(feed.pages()),
-            "watch ciliumnodes": lambda: list(feed.changes("0", 1)),
+            "watch ciliumnodes": lambda: _open_and_close(feed.changes("0", 1)),
             "get ciliumnodes": lambda: nodes.get(name),
             "patch ciliumnodes": lambda: nodes.patch_spec(name, NO_CHANGE),
             "patch ciliumnodes/status": lambda: nodes.patch_status(name, NO_CHANGE),
@@ -127,10 +136,22 @@ class Rights:
         return {finding.what for finding in findings if finding.verdict is Verdict.TROUBLE}
 
 
-def test_the_role_is_enough_and_doctor_names_each_verb_that_is_taken_away(api: KubeTarget, tmp_path: Path) -> None:
+def _open_and_close(stream: Generator[Changes, None, None]) -> None:
+    with closing(stream):
+        next(stream)
+
+
+@pytest.fixture
+def rights(real_kube: KubeTarget, tmp_path: Path) -> Iterator[Rights]:
     body = {"apiVersion": "cilium.io/v2", "kind": "CiliumNode", "metadata": {"name": "node"}, "spec": {}}
-    assert api.call("POST", NODES, body)[0] == 201
-    rights = Rights(api, tmp_path)
+    assert real_kube.call("POST", NODES, body)[0] == 201
+    given = Rights(real_kube, tmp_path)
+    yield given
+    given.remove()
+    assert real_kube.call("DELETE", f"{NODES}/node")[0] == 200
+
+
+def test_the_role_is_enough_and_doctor_names_each_verb_that_is_taken_away(rights: Rights) -> None:
     until(rights.refused, set())
     assert rights.missed_by_doctor() == set()
     rules = rights.role["rules"]

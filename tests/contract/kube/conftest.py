@@ -1,4 +1,4 @@
-"""The servers, once per session and kind, and fresh nodes per test."""
+"""The servers that a test runs on, and fresh nodes per test."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import uuid
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from contract.kube_servers import NODES, KubeTarget, real_server, sandbox_server
+from contract.kube_servers import NODES, KubeTarget, sandbox_server
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 
-@pytest.fixture(scope="session", params=["sandbox", "real"])
-def kube(request: pytest.FixtureRequest) -> Iterator[KubeTarget]:
-    with (sandbox_server if request.param == "sandbox" else real_server)() as target:
-        yield target
+@pytest.fixture(params=["sandbox", "real"])
+def kube(request: pytest.FixtureRequest) -> KubeTarget:
+    target: KubeTarget = request.getfixturevalue(f"{request.param}_kube")
+    return target
 
 
 @pytest.fixture
 def knobs(kube: KubeTarget, create: Any) -> Iterator[Callable[..., None]]:
-    """Turns the sandbox's standing knobs for one test; the real server knows users and needs none.
+    """Turns knobs of the sandbox for one test; the real server knows users and needs none.
 
     Asks for `create`, so that the knobs are back before the nodes are removed.
     """

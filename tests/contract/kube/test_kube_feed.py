@@ -85,7 +85,7 @@ def test_changes(kube: KubeTarget, feed: KubeNodeFeed, create: Create) -> None:
     path = f"{NODES}/{kept['metadata']['name']}"
     kube.call("PATCH", path + "/status", {"status": {"ipam": {"used": {}}}}, content_type=MERGE_PATCH)
     kube.call("DELETE", f"{NODES}/{gone['metadata']['name']}")
-    seen = list(feed.changes(version, 2))
+    seen = list(feed.changes(version, 1))
     assert seen[0] == Changes(resource_version=version)
     latest = {node.metadata.name: node for changes in seen for node in changes.changed}
     assert latest[kept["metadata"]["name"]].status == Status(ipam=IpamStatus(used={}))
@@ -98,7 +98,7 @@ def test_changes(kube: KubeTarget, feed: KubeNodeFeed, create: Create) -> None:
 
 def test_bookmarks_move_the_version_on(kube: KubeTarget, feed: KubeNodeFeed, create: Create) -> None:
     version = version_of(feed)
-    stream = feed.changes(version, 8)
+    stream = feed.changes(version, 4)
     next(stream)
     create()
     change, *bookmarks = stream

@@ -13,6 +13,7 @@ from eni_tasks.adapters.kube.client import KubeClient
 from eni_tasks.adapters.kube.feed import KubeNodeFeed
 from eni_tasks.errors import StateUnavailable
 from eni_tasks.sandbox.kube.knobs import Fault
+from eni_tasks.watcher import watching
 from eni_tasks.watcher.watching import NodeWatching
 
 if TYPE_CHECKING:
@@ -22,11 +23,12 @@ if TYPE_CHECKING:
     from eni_tasks.model.cilium_node import CiliumNode
     from eni_tasks.sandbox.kube.admin import KubeAdmin
 
-DEADLINE_SECONDS = 15.0
+DEADLINE_SECONDS = 30.0
+FIRST_PAUSE_SECONDS = 0.05  # the lengths of the pauses are a unit test's matter
 
 
 class Sink:
-    """Remembers nodes as the intake would."""
+    """Remembers nodes as `Ingest` does."""
 
     def __init__(self) -> None:
         self.nodes: dict[str, CiliumNode] = {}
@@ -88,7 +90,8 @@ class World:
 
 
 @pytest.fixture
-def world(sandbox: KubeTarget, tmp_path: Path) -> Iterator[World]:
+def world(sandbox: KubeTarget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    monkeypatch.setattr(watching, "_FIRST_PAUSE_SECONDS", FIRST_PAUSE_SECONDS)
     world = World(sandbox, tmp_path)
     yield world
     world.watching.stop()
