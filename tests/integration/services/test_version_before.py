@@ -44,7 +44,7 @@ def died_before(system: System) -> None:
         tags=request.tags,
         client_token=saga.token,
     )
-    assert made.id == saga.made.id
+    assert made.id == saga.created.id
     system.empty_redis()
     for name, value in records(system).items():
         load(system, f"{{eni:{system.cluster}}}:v1:{name}", value)

@@ -69,8 +69,8 @@ def test_fields_write_used_empty():
 
 
 def write(obj):
-    snapshot = known_state(parse_node(obj), (ETH0,), limits=M5_LARGE, infrastructure=infrastructure({}, {}))
-    return writes(obj, snapshot, POLICY)
+    state = known_state(parse_node(obj), (ETH0,), limits=M5_LARGE, infrastructure=infrastructure({}, {}))
+    return writes(obj, state, POLICY)
 
 
 def vector_by_id(vector_id):

@@ -23,7 +23,6 @@ NANO = Limits(instance_type="t3.nano", max_interfaces=2, ipv4_per_interface=2)
 OLD = {"eni": {"instance-id": "i-1", "first-interface-index": 1}}
 NEW = {"instance-id": "i-1", "eni": {"first-interface-index": 1}, "ipam": {}}
 
-NO_INTERFACES = Facts(instance_id="i-1", interfaces=(), described_at=1.0)
 GUARDED = ["/metadata/uid", "/spec/instance-id"]
 
 
@@ -205,7 +204,11 @@ def test_trouble_comes_and_goes():
     ("change", "written"),
     [
         pytest.param({"facts": None}, [*GUARDED, "/status/ipam/operator-status/error"], id="not read"),
-        pytest.param({"facts": NO_INTERFACES}, [*GUARDED, "/status/ipam/operator-status/error"], id="no interfaces"),
+        pytest.param(
+            {"facts": Facts(instance_id="i-1", interfaces=(), described_at=1.0)},
+            [*GUARDED, "/status/ipam/operator-status/error"],
+            id="no interfaces",
+        ),
         pytest.param({"limits": None}, [*GUARDED, "/status/ipam/operator-status/error"], id="limits unknown"),
     ],
 )
