@@ -13,6 +13,7 @@ from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from eni_tasks.domain.cilium_node import decode_node, parse_node
@@ -76,6 +77,12 @@ def known_state(node: Node, interfaces: tuple[Interface, ...] | None, **more: An
     if interfaces is not None:
         facts = Facts(instance_id=node.instance_id, interfaces=interfaces, described_at=1.0)
     return NodeState(node=node, facts=facts, **more)
+
+
+def with_interfaces(state: NodeState, interfaces: tuple[Interface, ...] | None) -> NodeState:
+    """The same state with other interfaces, or with unknown ones."""
+    facts = known_state(state.node, interfaces).facts
+    return msgspec.structs.replace(state, facts=facts)
 
 
 def cilium_object(partial: dict[str, Any], *, primaries_pooled: bool = False) -> CiliumNode:

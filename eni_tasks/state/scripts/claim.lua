@@ -20,7 +20,7 @@ if lease and tonumber(lease) > now then
 end
 
 -- Not below the clock (in µs): fences keep growing when Redis was emptied or lost its last writes.
-local next_fence = math.max((tonumber(redis.call('GET', KEYS[3])) or 0) + 1, now * 1000)
+local next_fence = math.max((tonumber(redis.call('GET', KEYS[3])) or 0) + 1, now_us())
 redis.call('SET', KEYS[3], next_fence)
 revision = tonumber(revision) or 0
 woken = wake and 1 or 0

@@ -259,7 +259,7 @@ RESTING = {
     "full by max-allocate": (world(ETH0, eni(1, 6), used=6, max_allocate=6), Reason.AT_CAPACITY),
     "ignored": (world(ETH0, ignored=True), Reason.IGNORED),
     "being deleted": (world(ETH0, deleting=True), Reason.DELETING),
-    "not read": (msgspec.structs.replace(world(), interfaces=None), Reason.NOT_READ),
+    "not read": (msgspec.structs.replace(world(), facts=None), Reason.NOT_READ),
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
+from vector_world import with_interfaces
 from worlds import eni, planned, subnet, world
 
 from eni_tasks.domain import capacity, watermark
@@ -70,7 +71,7 @@ def carry_out(snapshot, action):
         made = eni(action.device_index, action.secondary_count, action.subnet_id)
         interfaces = (*snapshot.interfaces, made)
     infrastructure = msgspec.structs.replace(snapshot.infrastructure, subnets=subnets)
-    return msgspec.structs.replace(snapshot, interfaces=interfaces, infrastructure=infrastructure)
+    return msgspec.structs.replace(with_interfaces(snapshot, interfaces), infrastructure=infrastructure)
 
 
 def grown(interface, count):
@@ -83,7 +84,7 @@ def check_limits(before, action, after):
     limits, learned = before.limits, before.memory.learned_max_interfaces
     free = after.infrastructure.subnets[action.subnet_id].free
     assert free >= before.reserved[action.subnet_id]
-    assert action.subnet_id not in before.benched
+    assert action.subnet_id not in before.cooling_down
     assert all(len(interface.addresses) < limits.ipv4_per_interface for interface in after.interfaces)
     if isinstance(action, Assign):
         assert action.count > 0
@@ -131,8 +132,7 @@ def test_the_order_in_which_facts_arrive_does_not_matter(snapshot):
     infrastructure = snapshot.infrastructure
     subnets = dict(reversed(infrastructure.subnets.items()))
     turned = msgspec.structs.replace(
-        snapshot,
-        interfaces=snapshot.interfaces[::-1],
+        with_interfaces(snapshot, snapshot.interfaces[::-1]),
         infrastructure=msgspec.structs.replace(infrastructure, subnets=subnets),
     )
     assert planned(turned) == planned(snapshot)

@@ -18,7 +18,7 @@ def test_processes_add_up(state: State) -> None:
         meter = Counters()
         meter.count(OPS, {"subnet_id": subnet}, count)
         meter.observe("ec2_api_duration_seconds", {"operation": "A", "response_code": 'odd,"code'}, 0.2)
-        CounterFlusher(meter, state.meters).flush()
+        CounterFlusher(meter, state.counters).flush()
     sums = state.counters.read()
     assert sums[Series(OPS, "", ("a",))] == 7
     assert sums[Series(OPS, "", ("b",))] == 2
@@ -26,9 +26,9 @@ def test_processes_add_up(state: State) -> None:
 
 
 def test_a_process_brings_its_counts_while_it_runs(state: State, monkeypatch) -> None:
-    monkeypatch.setattr("eni_tasks.services.metering.INTERVAL_SECONDS", 0.01)
+    monkeypatch.setattr("eni_tasks.services.flush_counters.INTERVAL_SECONDS", 0.01)
     meter, deadline = Counters(), time.monotonic() + 10
-    with CounterFlusher(meter, state.meters):
+    with CounterFlusher(meter, state.counters):
         meter.count(OPS, {"subnet_id": "a"})
         while not (brought := state.counters.read()):
             assert time.monotonic() < deadline
@@ -37,14 +37,14 @@ def test_a_process_brings_its_counts_while_it_runs(state: State, monkeypatch) ->
 
 def test_a_process_brings_the_rest_at_its_end(state: State) -> None:
     meter = Counters()
-    with CounterFlusher(meter, state.meters):
+    with CounterFlusher(meter, state.counters):
         meter.count(OPS, {"subnet_id": "a"})
     assert state.counters.read() == {Series(OPS, "", ("a",)): 1}
 
 
 def test_an_emptied_redis_begins_at_zero(state: State) -> None:
     meter = Counters()
-    metering = CounterFlusher(meter, state.meters)
+    metering = CounterFlusher(meter, state.counters)
     meter.count(OPS, {"subnet_id": "a"}, 5)
     metering.flush()
     state.client.delete(state.keys.counters)
@@ -57,7 +57,7 @@ def test_an_emptied_redis_begins_at_zero(state: State) -> None:
 def test_without_redis_seconds_are_lost_and_nothing_else() -> None:
     with redis_servers.running() as url:
         state, meter = State(url), Counters()
-        metering = CounterFlusher(meter, state.meters)
+        metering = CounterFlusher(meter, state.counters)
         meter.count(OPS, {"subnet_id": "a"})
     metering.flush()
     assert meter.drain() == {}
@@ -65,5 +65,5 @@ def test_without_redis_seconds_are_lost_and_nothing_else() -> None:
 
 
 def test_nothing_counted_is_nothing_sent(state: State) -> None:
-    CounterFlusher(Counters(), state.meters).flush()
+    CounterFlusher(Counters(), state.counters).flush()
     assert not state.client.exists(state.keys.counters)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
-from state_under_test import NODE, SETTLE, SUBNET, State
+from state_under_test import NODE, SETTLE, SUBNET, State, node
 
 from eni_tasks.model.network import Infrastructure, InstanceId, Subnet, SubnetId, VpcId
 from eni_tasks.model.state import Outcome, Reservation
@@ -17,6 +17,11 @@ from eni_tasks.state.limiter import AcquireResult, Draw
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+
+@pytest.fixture(autouse=True)
+def stored_node(state: State) -> None:
+    state.store(node())
 
 
 def reserve(  # noqa: PLR0913 - one case each
@@ -164,11 +169,11 @@ def test_infrastructure_is_decoded_once_per_process(state: State) -> None:
 
 def test_a_full_subnet_is_benched_for_a_while(state: State) -> None:
     state.network.cool_down(SUBNET, 120)
-    assert state.nodes.read(NODE).benched == {SUBNET}
+    assert state.nodes.read(NODE).cooling_down == {SUBNET}
     state.later(119)
-    assert state.nodes.read(NODE).benched == {SUBNET}
+    assert state.nodes.read(NODE).cooling_down == {SUBNET}
     state.later(1)
-    assert state.nodes.read(NODE).benched == frozenset()
+    assert state.nodes.read(NODE).cooling_down == frozenset()
 
 
 @pytest.mark.parametrize("refusal", ["lost", "paused", "wait"])

@@ -79,7 +79,7 @@ class WorkMachine(RuleBasedStateMachine):
     def mark(self, name: str, urgency: Urgency, *, ends_wait: bool) -> None:
         node = self.nodes[name]
         node.world += 1
-        sent = self.state.work.mark(KIND, [(NodeName(name), urgency)], ends_wait=ends_wait)
+        sent = self.state.queue.enqueue(KIND, [(NodeName(name), urgency)], ends_wait=ends_wait)
         if self.live(node):
             assert not sent, "the holder's finish will see it"
         if self.now < node.hint_until:
@@ -90,7 +90,7 @@ class WorkMachine(RuleBasedStateMachine):
     @rule(name=st.sampled_from(NAMES), delay=st.sampled_from([5, 25]))
     def mark_later(self, name: str, delay: float) -> None:
         self.nodes[name].world += 1
-        assert not self.state.work.mark(KIND, [(NodeName(name), Urgency.RELEASE)], delay_seconds=delay)
+        assert not self.state.queue.enqueue(KIND, [(NodeName(name), Urgency.RELEASE)], delay_seconds=delay)
 
     @precondition(lambda self: self.queue)
     @rule(position=st.integers(0, 9))
@@ -101,7 +101,7 @@ class WorkMachine(RuleBasedStateMachine):
     def start(self, name: str) -> None:
         """A message arrives; or a person starts the task by hand."""
         node = self.nodes[name]
-        claim = self.state.work.claim(KIND, NodeName(name))
+        claim = self.state.queue.claim(KIND, NodeName(name))
         if self.live(node):
             assert claim is None, "two holders at once"
             return
@@ -114,7 +114,7 @@ class WorkMachine(RuleBasedStateMachine):
     def renew(self, name: str) -> None:
         node = self.nodes[name]
         if node.holder is not None:
-            lost = self.state.work.renew([node.holder.claim])
+            lost = self.state.queue.renew([node.holder.claim])
             assert bool(lost) == (not self.live(node))
             if not lost:
                 node.holder.lease_ends = self.now + LEASE
@@ -126,7 +126,7 @@ class WorkMachine(RuleBasedStateMachine):
         if run is None:
             return
         live = self.now < run.lease_ends
-        finished = self.state.work.finish(run.claim, again_after_seconds=again)
+        finished = self.state.queue.finish(run.claim, again_after_seconds=again)
         assert finished is not Finished.STALE or not live
         if finished is Finished.DONE:
             assert run.saw == node.world, "it would forget a mark that it has not seen"
@@ -137,7 +137,7 @@ class WorkMachine(RuleBasedStateMachine):
 
     @rule(limit=st.sampled_from([1, 2, 10]))
     def sweep(self, limit: int = 10) -> None:
-        swept = self.state.work.sweep(KIND, limit)
+        swept = self.state.queue.requeue_overdue(KIND, limit)
         assert len(swept) <= limit
         for name in swept:
             assert not self.live(self.nodes[name]), "a living worker is left in peace"
@@ -163,17 +163,17 @@ class WorkMachine(RuleBasedStateMachine):
     @rule(name=st.sampled_from(NAMES))
     def former_holder_wakes_up(self, name: str) -> None:
         for run in self.nodes[name].former:
-            spent = self.state.budgets.spend(run.claim, "A", INSTANCE, urgent=True, busy_seconds=0)
+            spent = self.state.limiter.acquire(run.claim, "A", INSTANCE, urgent=True, busy_seconds=0)
             assert spent.result is AcquireResult.LOST
-            assert not self.state.store.record(run.claim, Outcome(journal=b"{}"))
-            assert self.state.work.renew([run.claim]) == [run.claim]
-            assert self.state.work.finish(run.claim) is Finished.STALE
+            assert not self.state.runs.record(run.claim, Outcome(journal=b"{}"))
+            assert self.state.queue.renew([run.claim]) == [run.claim]
+            assert self.state.queue.finish(run.claim) is Finished.STALE
 
     @invariant()
     def whoever_may_mutate_holds_the_lease(self) -> None:
         for node in self.nodes.values():
             if node.holder is not None:
-                spent = self.state.budgets.spend(node.holder.claim, "A", INSTANCE, urgent=True, busy_seconds=0)
+                spent = self.state.limiter.acquire(node.holder.claim, "A", INSTANCE, urgent=True, busy_seconds=0)
                 assert spent.result is (AcquireResult.OK if self.live(node) else AcquireResult.LOST)
 
     # -- the model --------------------------------------------------------------------------------

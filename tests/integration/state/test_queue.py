@@ -76,27 +76,27 @@ def test_story(state: State, story: str) -> None:
 def play(  # noqa: C901, PLR0911 - one case per operation of the stories
     state: State, claims: dict[str, Claim], operation: str, args: list[str]
 ) -> str:
-    work, marks = state.work, [(NODE, Urgency.DEFICIT)]
+    queue, items = state.queue, [(NODE, Urgency.DEFICIT)]
     match operation, args:
         case "mark", []:
-            return "send" if work.mark(KIND, marks) else "folded"
+            return "send" if queue.enqueue(KIND, items) else "folded"
         case "news", []:
-            return "send" if work.mark(KIND, marks, ends_wait=True) else "folded"
+            return "send" if queue.enqueue(KIND, items, ends_wait=True) else "folded"
         case "delayed", [seconds]:
-            return "send" if work.mark(KIND, marks, delay_seconds=float(seconds)) else "folded"
+            return "send" if queue.enqueue(KIND, items, delay_seconds=float(seconds)) else "folded"
         case "claim", [who]:
-            claim = work.claim(KIND, NODE)
+            claim = queue.claim(KIND, NODE)
             if claim is not None:
                 claims[who] = claim
             return "busy" if claim is None else "held"
         case "renew", [who]:
-            return "lost" if work.renew([claims[who]]) else "held"
+            return "lost" if queue.renew([claims[who]]) else "held"
         case "finish", [who, *again]:
-            return work.finish(claims[who], again_after_seconds=float(again[0]) if again else None)
+            return queue.finish(claims[who], again_after_seconds=float(again[0]) if again else None)
         case "sweep", []:
-            return ",".join(work.sweep(KIND, 10))
+            return ",".join(queue.requeue_overdue(KIND, 10))
         case "forget", []:
-            work.forget(NODE)
+            queue.remove(NODE)
         case "later", [seconds]:
             state.later(float(seconds))
         case _:
@@ -114,12 +114,12 @@ def test_fences_grow_even_when_redis_was_emptied(state: State) -> None:
 
 def test_a_claim_says_which_generation_it_saw(state: State) -> None:
     state.queue.enqueue(KIND, [(NODE, Urgency.EMPTY)] * 3)
-    assert state.claim().generation == 3
+    assert state.claim().revision == 3
 
 
 def test_a_repeated_claim_finds_its_own_token(state: State) -> None:
     keys = [state.keys.work(KIND, NODE), state.keys.pending(KIND), state.keys.fence]
-    answers = [state.store._scripts.run("claim", keys, [NODE, "token", 30_000]) for _ in range(2)]
+    answers = [state.connection.run("claim", keys, [NODE, "token", 30_000]) for _ in range(2)]
     assert answers[0] == answers[1] is not None
 
 

@@ -215,7 +215,7 @@ def test_an_open_breaker_stops_its_action_only(redis_url: str) -> None:
 def test_one_probe_at_a_time_when_it_is_due(state: State, claim: Claim) -> None:
     state.limiter.open_breaker("A", "quota", 10)
     renewed(state, claim, 10)
-    assert spend(state, claim) == Acquired(result=AcquireResult.OK, why="probe")
+    assert spend(state, claim) == Acquired(result=AcquireResult.OK, why="probe", probe=True)
     other = spend(state, claim)
     assert (other.result, other.wait_seconds) == (AcquireResult.BROKEN, pytest.approx(1, abs=0.2))
     renewed(state, claim, 1)  # the prober died
