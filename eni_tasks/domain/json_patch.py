@@ -62,7 +62,7 @@ class PatchWriter:
         return [{"op": "test", "path": _pointer(path), "value": value} for path, value in tests] + self._operations
 
     def _add(self, path: Path, value: object) -> None:
-        # "add" replaces what is there: harmless below a path of ours, else somebody's loss.
+        # "add" replaces what is there: harmless below a path of ours, else another writer's change is lost.
         self._at_version |= not any(path[: len(own)] == own for own in self._ours)
         self._operations.append({"op": "add", "path": _pointer(path), "value": value})
 
