@@ -5,6 +5,9 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
+from eni_tasks.domain.cilium_node import decode_node
 from eni_tasks.model.network import InstanceId, Interface, InterfaceId, NodeName, SubnetId, VpcId
 from eni_tasks.model.work import Claim, WorkKind
 from eni_tasks.state import State as SharedState
@@ -13,6 +16,8 @@ from eni_tasks.state.runs import Changes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from eni_tasks.model.cilium_node import CiliumNode
 
 LEASE, OVERDUE, SETTLE = 30, 20, 5
 NODE, INSTANCE, SUBNET = NodeName("n"), InstanceId("i-1"), SubnetId("subnet-1")
@@ -50,7 +55,7 @@ class State(SharedState):
         assert claim is not None
         return claim
 
-    def store(self, *objects: dict[str, Any]) -> None:
+    def store(self, *objects: CiliumNode) -> None:
         """Store objects from which nothing follows."""
         self.runs.store(Changes(objects=list(objects)))
 
@@ -73,10 +78,10 @@ class State(SharedState):
         ]
 
 
-def node(version: str = "1", uid: str = "uid-1", name: str = NODE, spec: Any = None) -> dict[str, Any]:
-    """A CiliumNode as the API server sends it; `spec` is empty unless given."""
+def node(version: str = "1", uid: str = "uid-1", name: str = NODE, spec: Any = None) -> CiliumNode:
+    """A CiliumNode as it comes from the API server; `spec` is null unless given."""
     metadata = {"name": name, "uid": uid, "resourceVersion": version}
-    return {"metadata": metadata, "spec": {} if spec is None else spec}
+    return decode_node(msgspec.json.encode({"metadata": metadata, "spec": spec}))
 
 
 def interface(name: str = "eni-1", *addresses: str) -> Interface:

@@ -110,7 +110,7 @@ class KubeNodeFeed:
         try:
             yield Changes(resource_version=resource_version)
             for chunk in response.stream(_CHUNK_BYTES):
-                # An event may be cut anywhere by whoever stands between the server and us.
+                # A proxy between the server and this process may cut an event anywhere.
                 *lines, rest = (rest + chunk).split(b"\n")
                 if lines:
                     yield _changes(lines)
