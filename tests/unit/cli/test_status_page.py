@@ -65,6 +65,7 @@ def summary(**changes: Any) -> StateSummary:
         ),
         "infrastructure_at": NOW - 12,
         "inventory_at": NOW - 30,
+        "read_failure": "",
         "orphans_count": 0,
         "deficit_count": 0,
         "deficit_since": None,

@@ -78,6 +78,7 @@ def summary(**changes: Any) -> StateSummary:
         "subnets": (),
         "infrastructure_at": NOW - 20,
         "inventory_at": NOW - 30,
+        "read_failure": "",
         "orphans_count": 0,
         "deficit_count": 0,
         "deficit_since": None,
