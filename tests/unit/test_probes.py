@@ -9,7 +9,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from eni_tasks.errors import InvalidInput
-from eni_tasks.observability import probes
+from eni_tasks.observability import probes as module
 from eni_tasks.observability.probes import Probes
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def test_a_sign_of_life_makes_the_file_young_and_costs_one_touch_a_second(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     probes, alive, now = Probes(str(tmp_path)), tmp_path / "alive", [100.0]
-    monkeypatch.setattr(probes.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
     touched = []
     for seconds in (0.0, 0.5, 0.9, 1.1, 0.1):
         now[0] += seconds

@@ -80,7 +80,7 @@ class RecordedProbes(Probes):
     ],
     ids=["well", "no-api-server", "no-redis", "falls-behind", "stuck", "stuck-before-the-first-list"],
 )
-def test_probes_are_updated_after_each_tick(  # B67
+def test_probes_are_told_after_each_tick(  # B67
     loop: dict[str, bool], error: Exception | None, said: list[str]
 ) -> None:
     behind = loop.get("behind", False)
