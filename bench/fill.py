@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Mapping
 
-from buckets import fill_under_budgets
+from buckets import fill_under_rate_limits
 from meters import Reading, check, read, writes
 from scaling import compare
 
@@ -37,7 +37,7 @@ def main() -> int:
     parser.add_argument("--scaling", action="store_true", help="only one worker against four")
     arguments = parser.parse_args()
     if arguments.buckets or arguments.scaling:
-        (fill_under_budgets if arguments.buckets else compare)()
+        (fill_under_rate_limits if arguments.buckets else compare)()
         return 0
     for case in arguments.case:
         for count in arguments.nodes:
@@ -45,7 +45,7 @@ def main() -> int:
     for count in arguments.nodes:
         if arguments.changes:
             single_changes(count, arguments.changes)
-    fill_under_budgets()
+    fill_under_rate_limits()
     compare()
     return 0
 

@@ -139,28 +139,16 @@ class NodeWatching:
 
     def _list(self) -> None:
         self._list_wanted.clear()
-<<<<<<< HEAD
         # Half a list counts for nothing: without a version the next turn begins with a list again.
         self._version = ""
         count, version = self._sink.take_list(self._pages())
-=======
-        # Half a list does not count: without a version the next turn begins with a list again.
-        self._version = version = ""
-        names: set[str] = set()
-        for page in self._feed.pages():
-            self._active_at = time.monotonic()
-            self._sink.changed(page.objects)
-            names.update(node["metadata"]["name"] for node in page.objects)
-            version = page.resource_version
-        self._sink.listed(names, version)
->>>>>>> h-face
         self._version = version
         self._list_due_at = time.monotonic() + self._relist_seconds * random.uniform(0.9, 1.1)  # noqa: S311 - jitter
         logger().info("nodes_listed", count=count, resource_version=version)
 
     def _pages(self) -> Iterator[Page]:
         for page in self._feed.pages():
-            self._moved_at = time.monotonic()
+            self._active_at = time.monotonic()
             yield page
 
     def _pause(self, error: Exception) -> None:

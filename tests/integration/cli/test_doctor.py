@@ -78,12 +78,6 @@ def test_a_user_who_may_not_ask_is_told(system: System, cli: Commands, monkeypat
         )
         monkeypatch.setenv("ENI_TASKS_REDIS_URL", url.replace("://", "://eni:pw@"))
         assert troubles(cli) == {}
-<<<<<<< HEAD
-        unknown = [
-            each for each in cli.json("doctor", code=1)["findings"] if each["area"] == "redis" and each["advice"]
-        ]
-=======
         findings = cli.json("doctor", code=1)["findings"]
         unknown = [each for each in findings if each["area"] == "redis" and each["advice"]]
->>>>>>> h-face
         assert {each["what"] for each in unknown} == {"version", "eviction"}

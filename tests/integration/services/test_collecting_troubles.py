@@ -185,7 +185,7 @@ def test_a_listing_that_fails_means_nothing(fleet: System, code: str, monkeypatc
 
 def test_routine_work_leaves_the_last_tokens(redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bucket = {"DeleteNetworkInterface": (20.0, 0.01)}
-    with pumped.running(redis_url, tmp_path, monkeypatch, budgets=bucket) as system:
+    with pumped.running(redis_url, tmp_path, monkeypatch, rate_limits=bucket) as system:
         system.add_node()
         system.settle()
         left(system, 20)
