@@ -86,7 +86,9 @@ class Settings(BaseSettings):
         "RESYNC_SECONDS if that is longer",
     )
     stuck_seconds: Seconds = Field(
-        default=600, description="A watcher is not ready while a node lacks addresses, or a read is overdue, for longer"
+        default=600,
+        description="The system falls behind (log, metric `falls_behind`) once a node has lacked addresses, or a read "
+        "has been overdue, for this long",
     )
     ec2_timeout_seconds: Seconds = Field(default=20, description="Longest wait for one answer of EC2")
     kube_timeout_seconds: Seconds = Field(default=10, description="Longest wait for one answer of the API server")

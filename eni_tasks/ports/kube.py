@@ -66,7 +66,7 @@ class NodeFeed(Protocol):
         ...
 
     def changes(self, resource_version: str, timeout_seconds: int) -> Generator[Changes, None, None]:
-        """Follow what comes after a version; ends by itself after about the given time.
+        """Follow what comes after a version; ends by itself after about the given time, or a long silence.
 
         The first, empty one says that `interrupt` can reach the watch from now on.
         """

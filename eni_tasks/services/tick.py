@@ -12,7 +12,7 @@ from eni_tasks.observability.logs import logger
 from eni_tasks.services.work import Work
 from eni_tasks.settings import Settings
 from eni_tasks.state import State
-from eni_tasks.state.coordination import Generation
+from eni_tasks.state.coordination import Generation, Progress
 
 REQUEUE_LIMIT = 200  # per kind and second: a whole fleet is back within seconds, and no queue is flooded
 
@@ -43,14 +43,11 @@ class Ticker:
         self._quiet_seconds = quiet_seconds
         self._on_new_generation = on_new_generation
         self._generation: Generation | None = None
-        self._begun_at: float | None = None
+        self._began_at: float | None = None
         self._kept_up = True
 
-    def tick(self) -> bool:
-        """Do what is due now.
-
-        Returns:
-            Whether the system keeps up: no node has lacked addresses, and no read has been due, for too long.
+    def tick(self) -> None:
+        """Do what is due now, and log when the system begins or ceases to fall behind.
 
         Raises:
             StateUnavailable: Redis did not answer; the next tick tries again.
@@ -69,24 +66,32 @@ class Ticker:
             self._work.enqueue_pass(Pass.INSTANCES)
         if shared.take_slot("orphans", self._settings.orphan_interval_seconds):
             self._work.collect_orphans()
-        return self._keeps_up()
+        self._compare_progress()
 
-    def _keeps_up(self) -> bool:
+    def _compare_progress(self) -> None:
         """Compare what is oldest with what is bearable, and log when that changes."""
         progress = self._state.coordination.progress()
-        begun_at = self._begun_at = self._begun_at or progress.now
-        deficit_seconds = progress.now - (progress.deficit_since or progress.now)
-        unread_seconds = progress.now - (progress.read_at or begun_at)
-        late_seconds = max(deficit_seconds, unread_seconds - self._settings.resync_seconds)
-        keeps_up = late_seconds < self._settings.stuck_seconds
+        self._began_at = self._began_at or progress.now
+        keeps_up = not falls_behind(progress, self._began_at, self._settings)
         if self._kept_up and not keeps_up:
             logger().error(
                 "falls_behind",
                 node=progress.deficit_node,
-                deficit_seconds=round(deficit_seconds),
-                unread_seconds=round(unread_seconds),
+                deficit_seconds=round(progress.deficit_seconds),
+                unread_seconds=round(progress.unread_seconds(self._began_at)),
             )
         elif keeps_up and not self._kept_up:
             logger().info("keeps_up")
         self._kept_up = keeps_up
-        return keeps_up
+
+
+def falls_behind(progress: Progress, began_at: float, settings: Settings) -> bool:
+    """Whether a node has lacked addresses, or a read has been overdue, for STUCK_SECONDS.
+
+    Args:
+        progress: what is oldest.
+        began_at: when the caller began to look, in Redis seconds: a first read is due from then on.
+        settings: the limits.
+    """
+    overdue_seconds = progress.unread_seconds(began_at) - settings.resync_seconds
+    return max(progress.deficit_seconds, overdue_seconds) >= settings.stuck_seconds

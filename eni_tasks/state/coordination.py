@@ -26,6 +26,15 @@ class Progress(Value, frozen=True):
     deficit_since: float | None
     read_at: float | None
 
+    @property
+    def deficit_seconds(self) -> float:
+        """For how long `deficit_node` has lacked addresses; 0 if there is none."""
+        return self.now - (self.deficit_since or self.now)
+
+    def unread_seconds(self, began_at: float) -> float:
+        """Since the last good read of everything began; if there was none, since `began_at`."""
+        return self.now - (self.read_at or began_at)
+
 
 class Generation(Value, frozen=True):
     """A state generation as it was seen at a time of Redis: `beat` counts how often it was confirmed."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def run(
     watching: NodeWatching,
-    tick: Callable[[], bool],
+    tick: Callable[[], None],
     stopping: threading.Event,
     probes: Probes,
     tick_seconds: float = 1.0,
@@ -28,11 +28,12 @@ def run(
     """Watches in one thread and ticks in this one.
 
     The process is alive while neither loop is stuck, even if every call is refused. It is ready while it follows
-    changes, ticks succeed, and the system keeps up.
+    changes and ticks succeed. How the fleet fares does not matter: a node that can't be served must not hold up the
+    roll-out of a fix.
 
     Args:
         watching: the loop over the API server's changes.
-        tick: what is done once a second; returns whether the system keeps up.
+        tick: what is done once a second.
         stopping: ends both loops when it is set.
         probes: updated after every tick.
         tick_seconds: the pause between two ticks.
@@ -51,12 +52,15 @@ def run(
         thread.join()
 
 
-def _tick(tick: Callable[[], bool]) -> bool:
+def _tick(tick: Callable[[], None]) -> bool:
+    """Tick; returns whether it succeeded."""
     try:
-        return tick()
+        tick()
     except TransientError as error:
         logger().warning("tick_failed", error=str(error))
     except Exception:  # noqa: BLE001 - logged with its trace
         # The tick requeues overdue work, which guarantees delivery: one error must not end it.
         logger().exception("tick_failed")
+    else:
+        return True
     return False

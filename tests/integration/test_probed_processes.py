@@ -14,6 +14,7 @@ from eni_tasks.sandbox.kube.admin import write_kubeconfig
 from eni_tasks.sandbox.kube.server import KubeServer
 
 pytestmark = pytest.mark.timeout(180)
+HEAD = {"apiVersion": "cilium.io/v2", "kind": "CiliumNode"}
 
 
 @pytest.mark.parametrize("name", ["resync", "watcher"])
@@ -45,3 +46,24 @@ def test_a_process_serves_while_redis_is_there_and_lives_without(name: str, tmp_
         process.until(lambda: abs(alive.stat().st_mtime - time.time()) < 10, "its loop turns again")
         assert process.end() == 0
         assert not ready.exists()
+
+
+def test_a_node_that_cannot_be_served_makes_no_watcher_unready(tmp_path: Path) -> None:
+    """Else, with `maxUnavailable: 0`, the roll-out of the very fix would hang."""
+    ready = tmp_path / "ready"
+    with ExitStack() as stack:
+        kube = stack.enter_context(KubeServer())
+        kube.api.store.create({**HEAD, "metadata": {"name": "node"}, "spec": {"instance-id": "i-0123456789abcdef0"}})
+        environment = {
+            "ENI_TASKS_REDIS_URL": stack.enter_context(redis_servers.running()),
+            "ENI_TASKS_PROBE_DIR": str(tmp_path),
+            "ENI_TASKS_RESYNC_SECONDS": "1",
+            "ENI_TASKS_STUCK_SECONDS": "1",
+            "KUBECONFIG": str(write_kubeconfig(tmp_path / "kubeconfig", kube.url)),
+            "AWS_REGION": "eu-west-1",
+        }
+        process = stack.enter_context(running(tmp_path / "log", "workers.watcher", **environment))
+        process.until(lambda: "falls_behind" in process.said, "the system falls behind")
+        ready.unlink(missing_ok=True)
+        process.until(ready.exists, "it is ready at the tick after")
+        assert process.end() == 0

@@ -19,6 +19,7 @@ from eni_tasks.domain.cilium_node import decode_node
 from eni_tasks.errors import ClusterUnavailable, InvalidInput
 from eni_tasks.model.cilium_node import CiliumNode
 from eni_tasks.model.network import NodeName
+from eni_tasks.observability.logs import logger
 from eni_tasks.ports.kube import Changes, Page
 
 if TYPE_CHECKING:
@@ -64,8 +65,8 @@ class KubeNodeFeed:
 
     Args:
         client: the way there.
-        silence_seconds: a watch that says nothing for this long is taken for dead. Bookmarks come about
-            once a minute, so less than 70 s opens quiet watches anew for nothing.
+        silence_seconds: a watch that says nothing for this long ends, so that it is opened again. It may be quiet
+            or half-open: bookmarks usually come once a minute, but the API promises none.
         page_limit_count: objects per page.
     """
 
@@ -114,6 +115,9 @@ class KubeNodeFeed:
                 *lines, rest = (rest + chunk).split(b"\n")
                 if lines:
                     yield _changes(lines)
+        except urllib3.exceptions.ReadTimeoutError:
+            # No error: the next watch continues at the same version, and opening it shows whether the server answers.
+            logger().debug("watch_silent", seconds=self._silence_seconds)
         except urllib3.exceptions.HTTPError as error:
             raise unreachable(error, _WATCHING) from error
         finally:
