@@ -50,15 +50,16 @@ class Services:
     Args:
         settings: what the operator decided.
         messages: how messages are sent (Celery's business).
+        interactive: a person or a monitor waits for each answer of Redis; see `connect`.
     """
 
-    def __init__(self, settings: Settings, messages: Messages) -> None:
+    def __init__(self, settings: Settings, messages: Messages, *, interactive: bool = False) -> None:
         self.settings = settings
         self.stopping = threading.Event()  # set when the process is asked to end
         self.policy = settings.policy()
         self.counters = Counters()
         self.state = State(
-            connect(settings.redis_url.get_secret_value(), connections=CONNECTIONS),
+            connect(settings.redis_url.get_secret_value(), connections=CONNECTIONS, interactive=interactive),
             settings.cluster,
             settle_seconds=settings.settle_seconds,
             lease_seconds=settings.lease_seconds,

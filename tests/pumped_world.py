@@ -71,9 +71,9 @@ class World:
         self.services.state.coordination.begin_generation()
         self.redis.hset(self._keys.generation_times, "began_at", 0)
 
-    def process(self) -> Services:
+    def process(self, *, interactive: bool = False) -> Services:
         """The services of one more process."""
-        services = Services(Settings(**self._settings), self.messages)
+        services = Services(Settings(**self._settings), self.messages, interactive=interactive)
         self._opened.append(services)
         return services
 

@@ -23,7 +23,7 @@ def doctor(*, json: JsonFlag = False) -> None:
     with exit_on_error():
         settings = start()
         app = make_app(settings)
-        examination = Services(settings, CeleryMessages(app)).doctor(CeleryWorkers(app))
+        examination = Services(settings, CeleryMessages(app), interactive=True).doctor(CeleryWorkers(app))
         findings: list[Finding] = []
         with working("Examining") as progress:
             for area, found in examination.examine(QUEUES):

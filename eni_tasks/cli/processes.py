@@ -66,14 +66,17 @@ def start() -> Settings:
     return settings
 
 
-def services() -> Services:
+def services(*, interactive: bool = True) -> Services:
     """The services of this process.
+
+    Args:
+        interactive: a person or a monitor waits for each answer of Redis.
 
     Raises:
         InvalidInput: the settings can't be used.
     """
     settings = start()
-    return Services(settings, CeleryMessages(make_app(settings)))
+    return Services(settings, CeleryMessages(make_app(settings)), interactive=interactive)
 
 
 def run_watcher() -> None:
@@ -82,7 +85,7 @@ def run_watcher() -> None:
     Raises:
         InvalidInput: the settings, or the configuration of the API server, can't be used.
     """
-    built = services()
+    built = services(interactive=False)
     settings = built.settings
     watching = NodeWatching(built.node_feed, built.ingest, settings.relist_seconds, settings.watch_timeout_seconds)
     probes = Probes(settings.probe_dir)
@@ -119,7 +122,7 @@ def run_exporter(*, address: str, port: int) -> None:
     from eni_tasks.exporter.serving import make_server  # noqa: PLC0415
 
     built = services()
-    collector = StateCollector(built.state, built.status, QUEUES, node_series=built.settings.node_metrics)
+    collector = StateCollector(built.state, built.status, QUEUES, built.settings)
     with make_server(collector, address, port) as server:
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         logger().info("exporter_started", address=address, port=server.server_port)

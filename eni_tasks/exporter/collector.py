@@ -18,6 +18,8 @@ from eni_tasks.observability.counters import SUM, Series, bound_name
 from eni_tasks.observability.logs import logger
 from eni_tasks.observability.metrics import METRICS, PREFIX, Kind, Metric
 from eni_tasks.services.status import Status
+from eni_tasks.services.tick import falls_behind
+from eni_tasks.settings import Settings
 from eni_tasks.state import State
 
 KEPT_SECONDS = 3.0
@@ -30,24 +32,26 @@ class StateCollector(Collector):
         state: work, queues, rate limits, subnets, and what the processes counted.
         status: the nodes.
         queues: names of the Celery queues.
-        node_series: whether each node has series of its own.
+        settings: whether each node has series of its own, and when the system falls behind.
     """
 
-    def __init__(self, state: State, status: Status, queues: Sequence[str], *, node_series: bool) -> None:
+    def __init__(self, state: State, status: Status, queues: Sequence[str], settings: Settings) -> None:
         self._state = state
         self._status = status
         self._queues = queues
-        self._node_series = node_series
+        self._settings = settings
         self._lock = threading.Lock()
         self._kept: list[Family] = []
         self._read_at = -KEPT_SECONDS
+        self._began_at: float | None = None
+        self._answered_at: float | None = None
 
     def describe(self) -> Iterable[Family]:
         """Name nothing in advance: so the registry reads nothing while it is set up."""
         return ()
 
     def collect(self) -> Iterable[Family]:
-        """Give all families, not older than KEPT_SECONDS; without Redis, only that it doesn't answer."""
+        """Give all families, not older than KEPT_SECONDS; without Redis, only since when it doesn't answer."""
         with self._lock:
             if time.monotonic() - self._read_at >= KEPT_SECONDS:
                 self._kept = self._read()
@@ -60,16 +64,26 @@ class StateCollector(Collector):
             samples, sums = list(self._samples()), self._state.counters.read()
         except StateUnavailable as error:
             logger().warning("state_unavailable", error=str(error))
-            return families([Sample("state_up", (), 0)], {})
-        samples.append(Sample("state_up", (), 1))
+            # Nothing of what was known then: an alert must not fire, or stay silent, on what may long be over.
+            answered = () if self._answered_at is None else (self._answered_sample(self._answered_at),)
+            return families([Sample("state_up", (), 0), *answered], {})
+        self._answered_at = time.time()
+        samples += (Sample("state_up", (), 1), self._answered_sample(self._answered_at))
         samples.append(Sample("exporter_read_seconds", (), time.monotonic() - started))
         return families(samples, sums)
 
+    @staticmethod
+    def _answered_sample(at: float) -> Sample:
+        return Sample("state_answered_timestamp_seconds", (), at)
+
     def _samples(self) -> Iterator[Sample]:
         summary, nodes = self._state.summary.read(self._queues), list(self._status.nodes())
+        progress = self._state.coordination.progress()
+        self._began_at = self._began_at or progress.now
+        yield Sample("falls_behind", (), falls_behind(progress, self._began_at, self._settings))
         yield from gauges.of_state(summary)
         yield from gauges.of_fleet(nodes, summary.now)
-        if self._node_series:
+        if self._settings.node_metrics:
             yield from gauges.of_nodes(nodes)
 
 

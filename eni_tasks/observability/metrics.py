@@ -68,6 +68,11 @@ FLEET = (
         Kind.GAUGE,
         "For how long a node has lacked addresses that it could have, the longest; 0 if none",
     ),
+    Metric(
+        "falls_behind",
+        Kind.GAUGE,
+        "1 once a node has lacked addresses, or a read has been overdue, for ENI_TASKS_STUCK_SECONDS",
+    ),
     Metric("ipam_available_interfaces", Kind.GAUGE, "Interfaces that can take addresses: attached ones and free slots"),
     Metric("ipam_interface_candidates", Kind.GAUGE, "Attached interfaces that can take addresses"),
     Metric("ipam_empty_interface_slots", Kind.GAUGE, "Interfaces that can still be attached"),
@@ -109,7 +114,12 @@ WORK = (
         ("kind", "state"),
     ),
     Metric("work_overdue", Kind.GAUGE, "Work that should have been served by now; it is requeued", ("kind",)),
-    Metric("work_oldest_overdue_seconds", Kind.GAUGE, "How late the latest of it is; 0 if nothing is", ("kind",)),
+    Metric(
+        "work_oldest_overdue_seconds",
+        Kind.GAUGE,
+        "For how long the oldest work has been due without a run that began, requeued or not; 0 if none is due",
+        ("kind",),
+    ),
     Metric(
         "enqueued_total",
         Kind.COUNTER,
@@ -198,7 +208,12 @@ CHANGES = (
 )
 
 EXPORTER = (
-    Metric("state_up", Kind.GAUGE, "1 if Redis answered the exporter's last read; 0: nothing else is shown"),
+    Metric("state_up", Kind.GAUGE, "1 if Redis answered the exporter's last read; 0: only the next one is shown"),
+    Metric(
+        "state_answered_timestamp_seconds",
+        Kind.GAUGE,
+        "When Redis last answered the exporter, in seconds since 1970; absent if it never did",
+    ),
     Metric("exporter_read_seconds", Kind.GAUGE, "How long that read took"),
 )
 

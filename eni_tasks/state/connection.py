@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 Command = tuple[Any, ...]
 
 SOCKET_TIMEOUT_SECONDS = 5
+INTERACTIVE_TIMEOUT_SECONDS = 1
 HEALTH_CHECK_SECONDS = 10
 RETRIES = 2
 DAY_MS = 86_400_000
@@ -75,24 +76,27 @@ def translated() -> Iterator[None]:
         raise
 
 
-def connect(url: str, *, connections: int) -> redis.Redis:
+def connect(url: str, *, connections: int, interactive: bool = False) -> redis.Redis:
     """Make the client; nothing is sent before the first call.
 
     Args:
         url: redis://[user:password@]host[:port][/db], or rediss:// for TLS, which verifies the server's
             certificate and name; redis-py's own options may follow as a query (`?ssl_ca_certs=/path`).
         connections: at most so many at once; a thread beyond that waits for one.
+        interactive: a person or a monitor waits for the answer. They learn within a second that Redis is silent, and
+            ask again themselves.
     """
+    seconds, retries = (INTERACTIVE_TIMEOUT_SECONDS, 0) if interactive else (SOCKET_TIMEOUT_SECONDS, RETRIES)
     pool = redis.BlockingConnectionPool.from_url(
         url,
         max_connections=connections,
-        timeout=SOCKET_TIMEOUT_SECONDS,
-        socket_timeout=SOCKET_TIMEOUT_SECONDS,
-        socket_connect_timeout=SOCKET_TIMEOUT_SECONDS,
+        timeout=seconds,
+        socket_timeout=seconds,
+        socket_connect_timeout=seconds,
         socket_keepalive=True,
         health_check_interval=HEALTH_CHECK_SECONDS,
         # Scripts are written so that a repeated one does no harm: its first answer may have been lost.
-        retry=Retry(ExponentialWithJitterBackoff(base=0.05, cap=1), RETRIES),
+        retry=Retry(ExponentialWithJitterBackoff(base=0.05, cap=1), retries),
         protocol=2,  # one form of answers, whatever redis-py's default is
         client_name="eni-tasks",
     )

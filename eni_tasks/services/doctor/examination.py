@@ -65,7 +65,7 @@ class Doctor:
         yield "the API server", found
         yield "AWS", []
         tags = bool(self._settings.instance_tags)
-        yield "AWS", examine_ec2(self._ec2, self._sample(), by_instance_tags=tags)
+        yield "AWS", examine_ec2(self._ec2, self._sample() if server else Sample(), by_instance_tags=tags)
         if server is not None:
             yield "workers", []
             yield "workers", self._running(server, queues)

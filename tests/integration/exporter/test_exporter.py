@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import threading
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
 import redis_servers
-import urllib3
-from prometheus_client.parser import text_string_to_metric_families
+from exporter_under_test import Exporter, exporting, of
 
 from eni_tasks.errors import InvalidInput
 from eni_tasks.exporter import collector
@@ -17,62 +15,19 @@ from eni_tasks.exporter.collector import StateCollector
 from eni_tasks.exporter.serving import make_server
 from eni_tasks.model.work import Pass
 from eni_tasks.observability.metrics import METRICS, PREFIX, Kind
-from eni_tasks.tasks.registry import QUEUES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pumped import System
 
-Scraped = dict[tuple[str, tuple[str, ...]], float]
-
-
-class Exporter:
-    """An exporter under test, and one who scrapes it."""
-
-    def __init__(self, url: str) -> None:
-        self.url = url
-        self.http = urllib3.PoolManager(retries=False, timeout=10.0)
-
-    def get(self, path: str) -> urllib3.BaseHTTPResponse:
-        return self.http.request("GET", self.url + path)
-
-    def scrape(self) -> Scraped:
-        """Each sample by its name without the prefix and the values of its labels, by the alphabet of their names."""
-        found: Scraped = {}
-        for family in text_string_to_metric_families(self.get("/metrics").data.decode()):
-            for sample in family.samples:
-                key = (sample.name.removeprefix(PREFIX), tuple(value for _, value in sorted(sample.labels.items())))
-                assert key not in found
-                found[key] = sample.value
-        return found
-
-
-@contextmanager
-def exporting(system: System, *, node_series: bool = True) -> Iterator[Exporter]:
-    parts = system.services
-    seen = StateCollector(parts.state, parts.status, QUEUES, node_series=node_series)
-    with make_server(seen, "127.0.0.1", 0) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        exporter = Exporter(f"http://127.0.0.1:{server.server_port}")
-        yield exporter
-        exporter.http.clear()
-        server.shutdown()
-        thread.join()
-
 
 @pytest.fixture
 def exporter(system: System, monkeypatch: pytest.MonkeyPatch) -> Iterator[Exporter]:
     """One that looks anew for every scrape."""
     monkeypatch.setattr(collector, "KEPT_SECONDS", 0.0)
-    with exporting(system) as exporter:
+    with exporting(system.services) as exporter:
         yield exporter
-
-
-def of(scraped: Scraped, name: str) -> dict[str, float]:
-    """The series of a metric with one label."""
-    return {labels[0]: value for (found, labels), value in scraped.items() if found == name}
 
 
 def test_a_deleted_node_is_gone_at_the_next_scrape(system: System, exporter: Exporter) -> None:
@@ -205,7 +160,9 @@ def test_another_versions_sums_are_left_out(system: System, exporter: Exporter) 
 def test_totals_stay_when_series_per_node_are_off(system: System) -> None:
     system.add_node()
     system.settle()
-    with exporting(system, node_series=False) as exporter:
+    system._settings["node_metrics"] = False
+    system.services = system.process()
+    with exporting(system.services) as exporter:
         scraped = exporter.scrape()
     per_node = {metric.name for metric in METRICS.values() if metric.per_node}
     assert not [name for name, _ in scraped if name in per_node]
@@ -217,7 +174,7 @@ def test_many_scrapes_cost_one_look(system: System, monkeypatch: pytest.MonkeyPa
     summary, reads = system.services.state.summary, []
     read = summary.read
     monkeypatch.setattr(summary, "read", lambda queues: (reads.append(1), read(queues))[1])
-    with exporting(system) as exporter:
+    with exporting(system.services) as exporter:
         threads = [threading.Thread(target=exporter.get, args=("/metrics",)) for _ in range(8)]
         for thread in threads:
             thread.start()
@@ -233,7 +190,7 @@ def test_without_redis_it_says_so_and_stays_healthy(
     with redis_servers.running() as url:
         system._settings["redis_url"] = url
         system.services = system.process()
-    with exporting(system) as exporter:
+    with exporting(system.services) as exporter:
         assert exporter.scrape() == {("state_up", ()): 0}
         assert exporter.get("/healthz").status == 200
 
