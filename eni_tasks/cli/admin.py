@@ -10,11 +10,13 @@ import typer
 
 from eni_tasks.cli.output import (
     TROUBLE,
+    WRONG_USE,
     JsonFlag,
     NodeArgument,
     Table,
     duration,
     exit_on_error,
+    fail,
     print_json,
     print_page,
     print_report,
@@ -23,7 +25,7 @@ from eni_tasks.cli.output import (
 )
 from eni_tasks.cli.processes import services
 from eni_tasks.model.names import node_name
-from eni_tasks.model.work import WorkKind
+from eni_tasks.model.work import Pass, WorkKind
 
 
 def maintain(node: NodeArgument, *, json: JsonFlag = False) -> None:
@@ -95,18 +97,26 @@ def resume(*, json: JsonFlag = False) -> None:
 
 
 def unlock(
-    node: NodeArgument,
+    node: Annotated[str, typer.Argument(metavar="[NODE]", help="Name of a CiliumNode.")] = "",
     *,
+    which: Annotated[
+        Pass | None, typer.Option("--pass", help="Instead of a node: a pass over the fleet that hangs.")
+    ] = None,
     delete_journal: Annotated[
         bool, typer.Option("--delete-journal", help="Also delete a journal entry that can't be decoded.")
     ] = False,
     json: JsonFlag = False,
 ) -> None:
-    """Take a node from a dead or stuck worker now, instead of waiting for the end of its lease.
+    """Take a node, or a pass over the fleet, from a dead or stuck worker now, whatever its lease.
 
     Harmless if the worker lives: it is refused its next mutation.
     """
+    if (which is None) == (not node) or (which is not None and delete_journal):
+        fail("Give a NODE, with --delete-journal if you like, or --pass.", WRONG_USE)
     with exit_on_error():
+        if which is not None:
+            print_report(services().admin.unlock_pass(which), json=json)
+            return
         name, admin = node_name(node), services().admin
         report = admin.unlock(name)
         if delete_journal:

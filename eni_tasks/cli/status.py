@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
+import msgspec
 import typer
 
 from eni_tasks.cli.output import (
@@ -17,7 +18,7 @@ from eni_tasks.cli.output import (
     working,
 )
 from eni_tasks.cli.processes import services
-from eni_tasks.cli.status_pages import fleet_page, node_page
+from eni_tasks.cli.status_pages import fleet_page, node_page, work_lines
 from eni_tasks.errors import InvalidInput
 from eni_tasks.model.names import node_name
 from eni_tasks.model.plan import Action, Assign, SetDeleteOnTermination
@@ -50,20 +51,23 @@ def status(
 
 
 def plan(node: NodeArgument, *, json: JsonFlag = False) -> None:
-    """Show what would be done next for a node, and why. Nothing is done. Exit code 1 if something stands in the way."""
+    """Show what would be done next for a node, why, and what stands in the way (exit code 1). Nothing is done."""
     with exit_on_error():
         name, answers = node_name(node), services().status
         try:
-            state, decision = answers.plan(name)
+            found = answers.plan(name)
         except InvalidInput as error:
             fail(str(error))  # the object's fault, not the caller's
         if json:
-            print_json(decision)
+            more = {"creating": found.creating, "work": found.work, "obstacles": found.obstacles}
+            print_json(msgspec.to_builtins(found.plan) | msgspec.to_builtins(more))
         else:
-            if state.journal is not None:
+            decision = found.plan
+            if found.creating:
                 print_page("First: continue creating an interface (`eni-tasks status` shows the journal).")
             print_page(*decision.explanation, f"Next: {action_text(decision.action)} ({decision.reason.value}).")
-    if decision.blocked:
+            print_page(*work_lines(found.work, found.now), *(f"In the way: {each}" for each in found.obstacles))
+    if found.trouble:
         raise typer.Exit(TROUBLE)
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from eni_tasks.cli.events import COLUMNS as EVENTS
 from eni_tasks.cli.events import row as event_row
 from eni_tasks.cli.output import Table, duration, sentence
 from eni_tasks.model.plan import Reason
+from eni_tasks.model.work import WorkKind
 from eni_tasks.services.status import FleetStatus, NodeDetails, NodeStatus
 from eni_tasks.state.limiter import LIMITS
 from eni_tasks.state.summary import BucketSummary, StateSummary, WorkState, WorkStatus
@@ -151,7 +154,7 @@ def node_page(one: NodeDetails) -> list[str | Table]:
     page += status.explanation
     counts = (f"{status.available} on its interfaces", f"{status.published} in its object", f"{status.used} used")
     page.append(f"Addresses: {', '.join(counts)}, {status.needed} needed.")
-    page += [f"{kind.value}: {_until(work, one.now)}." for kind, work in one.work.items()]
+    page += work_lines(one.work, one.now)
     if status.trouble:
         count = f" ({one.failures} failed runs in a row)" if one.failures else ""
         page.append(sentence(f"Trouble: {status.trouble.rstrip('.')}{count}"))
@@ -179,6 +182,11 @@ def node_page(one: NodeDetails) -> list[str | Table]:
     if one.events:
         page.append(Table(EVENTS, [event_row(event) for event in one.events], "Last events"))
     return page
+
+
+def work_lines(work: Mapping[WorkKind, WorkStatus], now: float) -> list[str]:
+    """What each kind of a node's pending work is doing."""
+    return [f"{kind.value}: {_until(each, now)}." for kind, each in work.items()]
 
 
 def _until(work: WorkStatus, now: float) -> str:

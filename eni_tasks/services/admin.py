@@ -168,6 +168,25 @@ class Admin:
             said.append(f"Check whether that interface exists, then: eni-tasks unlock {name} --delete-journal")
         return {"node": name, "ended": dict(ended), "journal": readable, "explanation": said}
 
+    def unlock_pass(self, which: Pass) -> Report:
+        """End the claim on a pass, as if its lease had run out, and have the pass made now by another worker.
+
+        Harmless if the holder lives: what it reads is compared with the facts as ever, and it is refused its next
+        mutation.
+
+        Args:
+            which: the pass.
+        """
+        left = self._state.queue.end_claim(WorkKind.FLEET, which)
+        if left is None:
+            said = f"No worker makes the pass {which}."
+        else:
+            lease = f"its lease had {left:.0f} s left" if left > 0 else f"its lease ran out {-left:.0f} s ago"
+            said = f"The claim on the pass {which} is ended ({lease}), and the pass is enqueued."
+            self._state.events.append("Unlock", {"pass": which})
+            self._work.enqueue_pass(which, ends_wait=True)
+        return {"pass": which, "ended": left, "explanation": [said]}
+
     def _unlock_removed(self, name: NodeName) -> Report:
         """Delete what is left of a node that was removed."""
         if name not in self._state.nodes.leftovers():

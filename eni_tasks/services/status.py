@@ -18,6 +18,7 @@ from eni_tasks.model.plan import Plan, Reason
 from eni_tasks.model.state import NodeState
 from eni_tasks.model.work import WorkKind
 from eni_tasks.services import journal
+from eni_tasks.services.obstacles import obstacles
 from eni_tasks.state import State
 from eni_tasks.state.events import Event
 from eni_tasks.state.nodes import NodeAnswer
@@ -114,6 +115,25 @@ class NodeDetails(Value, frozen=True):
     events: tuple[Event, ...]
 
 
+class NodePlan(Value, frozen=True):
+    """What would be done next for a node, and what stands in the way.
+
+    `creating` says that an interface creation is under way, which the next run continues first. `work` is the node's
+    pending work. `obstacles` are sentences: what stands in the way beside the reasons of the plan.
+    """
+
+    now: float
+    plan: Plan
+    creating: bool
+    work: dict[WorkKind, WorkStatus]
+    obstacles: tuple[str, ...]
+
+    @property
+    def trouble(self) -> bool:
+        """Whether something stands in the way."""
+        return self.plan.blocked or bool(self.obstacles)
+
+
 class Status:
     """Answers questions about nodes.
 
@@ -190,15 +210,24 @@ class Status:
             events=tuple(self._state.events.latest(name, EVENTS_COUNT)),
         )
 
-    def plan(self, name: NodeName) -> tuple[NodeState, Plan]:
-        """What would be done next for a node, and why; nothing is done.
+    def plan(self, name: NodeName) -> NodePlan:
+        """What would be done next for a node, why, and what stands in the way; nothing is done.
 
         Raises:
             NodeGone: no such node is known.
             InvalidInput: its object can't be understood.
         """
         state = self._state.nodes.read(name)
-        return state, plan(state, self._policy, state.now)
+        decision = plan(state, self._policy, state.now)
+        summary, work = self._state.summary.read(()), self._state.summary.work_of_node(name)
+        overdue_seconds = self._state.queue.overdue_ms / 1000
+        return NodePlan(
+            now=summary.now,
+            plan=decision,
+            creating=state.journal is not None,
+            work=dict(work),
+            obstacles=obstacles(state, decision, summary, work, overdue_seconds=overdue_seconds),
+        )
 
     def _node_status(self, name: NodeName, state: NodeAnswer) -> NodeStatus:
         if not isinstance(state, NodeState):

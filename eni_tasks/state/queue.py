@@ -115,7 +115,7 @@ class WorkQueue:
             pipe.zrem(self._keys.deficits, name)
             pipe.execute()
 
-    def end_claim(self, kind: WorkKind, name: NodeName) -> float | None:
+    def end_claim(self, kind: WorkKind, name: NodeName | Pass) -> float | None:
         """End a claim now, live or not; its holder is refused the next mutation.
 
         Returns:

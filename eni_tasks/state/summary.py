@@ -71,6 +71,15 @@ class BucketSummary(Value, frozen=True):
     share: float
     throttled_at: float | None
 
+    def wait_seconds(self, *, urgent: bool) -> float:
+        """How long until a node may take a token, if no other takes one before; 0 if it may now.
+
+        The last tokens are kept back as in acquire.lua.
+        """
+        missing = 1 + self.size // (50 if urgent else 20) - self.tokens
+        rate = self.refill_per_second * self.share
+        return missing / rate if self.size and missing > 0 and rate else 0.0
+
 
 class BreakerSummary(Value, frozen=True):
     """An open breaker: no worker makes that call; from `until` on one caller at a time may probe."""

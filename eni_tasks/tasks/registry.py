@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from eni_tasks.errors import InvalidInput
 from eni_tasks.model.names import node_name
+from eni_tasks.model.work import Pass
 from eni_tasks.tasks.base import EniTask, Report
 from eni_tasks.tasks.messages import COLLECT_ORPHANS, MAINTAIN, PUBLISH, REFRESH_INSTANCES, REFRESH_INVENTORY
 
@@ -68,6 +69,13 @@ def unlock_node(self: EniTask, node: str) -> Report:
     return self.services.admin.unlock(node_name(node))
 
 
+def unlock_pass(self: EniTask, name: str) -> Report:
+    """End the claim of a dead or stuck worker on a pass: inventory, instances or orphans."""
+    if name not in list(Pass):
+        raise InvalidInput(f"name={name!r} is none of the passes: {', '.join(Pass)}; nothing was done")
+    return self.services.admin.unlock_pass(Pass(name))
+
+
 # Name → body and queue. What only people start is on `resync`, which is nearly always empty: a pause must not wait
 # behind the mutations that it is to stop.
 TASKS: dict[str, tuple[Callable[..., Report], str]] = {
@@ -80,6 +88,8 @@ TASKS: dict[str, tuple[Callable[..., Report], str]] = {
     "eni.pause": (pause, "resync"),
     "eni.resume": (resume, "resync"),
     "eni.unlock_node": (unlock_node, "resync"),
+    # On `ec2`: the pass that hangs may hold up the workers of `resync`.
+    "eni.unlock_pass": (unlock_pass, "ec2"),
 }
 
 TASK_QUEUES = {name: {"queue": queue} for name, (_, queue) in TASKS.items()}

@@ -24,6 +24,7 @@ WIRE = {
     "eni.collect_orphans": ["dry_run"],
     "eni.resync_node": ["node"],
     "eni.unlock_node": ["node"],
+    "eni.unlock_pass": ["name"],
     "eni.pause": ["who", "why"],
     "eni.resume": [],
 }

@@ -10,6 +10,7 @@ from eni_tasks.ports.doctor import ClusterRights, Ec2Rights, Sample, Workers
 from eni_tasks.services.doctor.cluster_checks import examine_cluster
 from eni_tasks.services.doctor.ec2_checks import examine_ec2, sample_of
 from eni_tasks.services.doctor.findings import Area, Finding
+from eni_tasks.services.doctor.node_checks import examine_nodes
 from eni_tasks.services.doctor.redis_checks import examine_redis
 from eni_tasks.services.doctor.running_checks import (
     examine_clocks,
@@ -86,4 +87,11 @@ class Doctor:
             return area.findings
         found = examine_workers(self._workers, queues, summary)
         found += examine_watcher(summary, server, self._settings.resync_seconds)
-        return found + examine_switches(summary)
+        found += examine_switches(summary)
+        by_instance_tags = bool(self._settings.instance_tags)
+        try:
+            return found + examine_nodes(self._state, summary.inventory_at, by_instance_tags=by_instance_tags)
+        except StateUnavailable as error:
+            area = Area("nodes")
+            area.unknown("instances", str(error), "See the findings about Redis.")
+            return found + area.findings

@@ -70,7 +70,7 @@ def test_a_stop_for_want_of_a_good_read_is_not_lifted_by_hand(system: System, cl
         (["pause", "--why", "  "], "why='  ' says nothing"),
         (["pause", "--why", "x" * 301], "why is 301 characters long"),
         (["unlock", "Bad_Name"], "node='Bad_Name' is not the name of a node"),
-        (["unlock"], "Missing argument 'NODE'"),
+        (["unlock"], "Give a NODE"),
         (["events", "--limit", "-1"], "Invalid value for '--limit'"),
     ],
     ids=["no-why", "empty", "long", "bad-node", "no-node", "negative"],
