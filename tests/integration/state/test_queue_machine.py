@@ -53,6 +53,7 @@ class WorkMachine(RuleBasedStateMachine):
     def __init__(self, url: str) -> None:
         super().__init__()
         self.state = State(url, buckets={})
+        self.state.store_nodes(*NAMES)
         self.now = 0.0
         self.queue: list[str] = []
         self.nodes = {name: Model() for name in NAMES}

@@ -37,6 +37,7 @@ class Storm:
         self.queue = WorkQueue(state.connection, lease_seconds=LEASE_SECONDS, overdue_seconds=OVERDUE_SECONDS)
         self.workers = [self._start() for _ in range(WORKERS)]
         self.stopping = threading.Event()
+        state.store_nodes(*NODES)
         self.requeuing = threading.Thread(target=self._requeue)
         self.requeuing.start()
         self.kills = 0

@@ -36,6 +36,7 @@ def test_an_empty_redis(state: State) -> None:
 
 def test_what_pending_nodes_are_doing(state: State) -> None:
     names = [NodeName(f"n{number}") for number in range(1, 5)]
+    state.store_nodes(*names)
     state.queue.enqueue(KIND, [(name, Urgency.DEFICIT) for name in names])
     state.claim("n1")
     state.queue.finish(state.claim("n2"), again_after_seconds=100)
@@ -44,10 +45,13 @@ def test_what_pending_nodes_are_doing(state: State) -> None:
     state.later(25)  # messages are overdue after 20 s, the claim lives for 30
     look = work(state)
     assert (look.pending_count, look.claimed_count, look.waiting_count, look.overdue_count) == (4, 1, 1, 2)
-    assert look.oldest_overdue_seconds == pytest.approx(5, abs=3)
+    assert look.oldest_overdue_seconds == pytest.approx(25, abs=3)
+    assert state.queue.requeue_overdue(KIND, 9) == ["n3", "n4"]
+    assert work(state).oldest_overdue_seconds == pytest.approx(25, abs=3)  # sent again is not served
     state.later(6)
-    assert work(state).claimed_count == 0
-    assert work(state).overdue_count == 3
+    assert (work(state).claimed_count, work(state).overdue_count) == (0, 2)
+    state.later(21)
+    assert work(state).overdue_count == 3  # the lease ran out 22 s ago
 
 
 def test_kinds_are_counted_apart(state: State) -> None:
@@ -174,6 +178,8 @@ def test_interfaces_that_nobody_claims(state: State) -> None:
 
 
 def test_nodes_that_lack_addresses_the_first_of_them_since(state: State) -> None:
+    state.store_nodes("n1", "n2")
+
     def note_deficit(name: str) -> None:
         state.runs.end(state.claim(name), RunEnd(in_deficit=True))
 
@@ -195,7 +201,7 @@ def test_the_last_complete_read(state: State) -> None:
 
 
 def test_looking_changes_nothing(state: State) -> None:
-    state.coordination.begin_generation()
+    generation = state.coordination.begin_generation()
     state.claim()
     state.limiter.throttled("A")
 
@@ -204,7 +210,7 @@ def test_looking_changes_nothing(state: State) -> None:
         return {key: state.client.dump(key) or b"" for key in state.client.scan_iter(f"{prefix}*", count=1000)}
 
     before = content()
-    assert state.summary.read(QUEUES).generation == state.coordination.begin_generation()
+    assert state.summary.read(QUEUES).generation == generation.id
     assert len(before) >= 4
     assert content() == before
 
