@@ -14,12 +14,10 @@ from eni_tasks.model.work import Claim, WorkKind
 from eni_tasks.state import State as SharedState
 from eni_tasks.state.connection import advance_clock, connect
 from eni_tasks.state.runs import Changes
-from eni_tasks.state.runs import Changes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from eni_tasks.model.cilium_node import CiliumNode
 
 LEASE, OVERDUE, SETTLE = 30, 20, 5
 NODE, INSTANCE, SUBNET = NodeName("n"), InstanceId("i-1"), SubnetId("subnet-1")

@@ -104,6 +104,6 @@ def test_resume_ends_the_wait_of_every_node_that_lacks_addresses(system: System)
     system.ec2.set_knobs(denied_actions=[])
     report = system.services.admin.resume()
     assert report["closed"] == ["AssignPrivateIpAddresses"]
-    assert report["explanation"][-1] == "3 nodes that lack addresses continue at once."
+    assert report["explanation"][-1] == "3 nodes that lack addresses continue at once, and everything is read again."
     system.pump()
     assert all(system.pool(f"node-{number}") for number in range(3))
