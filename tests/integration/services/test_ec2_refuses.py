@@ -248,7 +248,7 @@ def test_after_an_unclear_delete_it_is_looked_first(system: System) -> None:
     ("eni", "action"),
     [({}, "AssignPrivateIpAddresses"), (PODS, "CreateNetworkInterface"), (PODS, "AttachNetworkInterface")],
 )
-def test_throttling_slows_everybody_down_and_creates_nothing_else(
+def test_throttling_slows_all_down_and_creates_nothing_else(
     system: System, eni: dict[str, object], action: str
 ) -> None:
     """B36(c)."""
@@ -269,7 +269,7 @@ def test_throttling_slows_everybody_down_and_creates_nothing_else(
     "how", [{"denied_actions": ["CreateNetworkInterface"]}, {"interface_quota": 0}], ids=["rights", "quota"]
 )
 def test_trouble_of_the_account_is_probed_by_one(system: System, how: dict[str, object]) -> None:
-    """B10: fifty nodes meet a refusal that concerns everybody; what needs no Create goes on."""
+    """B10: fifty nodes meet a refusal that concerns all of them; what needs no Create continues."""
     for number in range(50):
         system.add_node(f"creating-{number}", eni=PODS)
     for number in range(10):
@@ -278,8 +278,8 @@ def test_trouble_of_the_account_is_probed_by_one(system: System, how: dict[str, 
     system.settle(within_seconds=180)
     assert system.mutations()["Create"] <= 4  # one to begin with, one a minute after that
     assert all(system.status(f"assigning-{number}").ready for number in range(10))
-    told = system.status("creating-7")
-    assert "CreateNetworkInterface" in f"{told.trouble} {told.last_action}"
+    shown = system.status("creating-7")
+    assert "CreateNetworkInterface" in f"{shown.trouble} {shown.last_action}"
     system.ec2.set_knobs(denied_actions=[], interface_quota=5000)
     system.settle(within_seconds=300)
     assert [number for number in range(50) if not system.status(f"creating-{number}").ready] == []

@@ -17,7 +17,7 @@ NODE = NodeName("node")
 
 # -- gone --------------------------------------------------------------------------------------
 def test_nothing_is_done_for_a_node_that_is_gone(system: System) -> None:
-    """B07, B56: three hints are under way when it goes."""
+    """B07, B56: three messages are under way when it goes."""
     instance = system.add_node()
     system.settle()
     system.use(3)
@@ -36,7 +36,7 @@ def test_nothing_is_done_for_a_node_that_is_gone(system: System) -> None:
     assert system.keys_of(instance.id) == []
 
 
-def test_a_node_deleted_while_nobody_watched(system: System) -> None:
+def test_a_node_deleted_while_no_watcher_ran(system: System) -> None:
     instance = system.add_node()
     system.add_node("other")
     system.settle()
@@ -108,7 +108,7 @@ def test_a_node_comes_back_smaller_with_its_interfaces(system: System) -> None:
     assert [len(each.addresses) for each in system.interfaces(instance)] == [14, 6]
     system.kube.store.delete("node")
     system.settle()
-    # The console lets nobody shrink an instance that holds more than the new type takes.
+    # The console does not let one shrink an instance that holds more than the new type takes.
     system.ec2.stop_instance(instance.id)
     for each in system.interfaces(instance)[1:]:
         system.ec2.remove_interface(each.id)
