@@ -1,6 +1,6 @@
 """`make bench`: fills fleets of several sizes, then changes single nodes of a full fleet.
 
-One EC2 call takes 2 ms, there are no budgets, and every process runs on this machine, the simulated
+One EC2 call takes 2 ms, there are no rate limits, and every process runs on this machine, the simulated
 APIs included. What counts are ratios and counts; seconds are this machine's.
 """
 
@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Mapping
 
-from buckets import fill_under_budgets
+from buckets import fill_under_rate_limits
 from meters import Reading, check, read, writes
 from scaling import compare
 
@@ -33,11 +33,11 @@ def main() -> int:
     parser.add_argument("--nodes", type=int, nargs="*", default=[100, 500, 1000])
     parser.add_argument("--changes", type=int, default=100, help="single changes on the full fleet")
     parser.add_argument("--case", choices=list(CASES), nargs="*", default=list(CASES))
-    parser.add_argument("--buckets", action="store_true", help="only a fleet under AWS's budgets")
+    parser.add_argument("--buckets", action="store_true", help="only a fleet under AWS's rate limits")
     parser.add_argument("--scaling", action="store_true", help="only one worker against four")
     arguments = parser.parse_args()
     if arguments.buckets or arguments.scaling:
-        (fill_under_budgets if arguments.buckets else compare)()
+        (fill_under_rate_limits if arguments.buckets else compare)()
         return 0
     for case in arguments.case:
         for count in arguments.nodes:
@@ -45,7 +45,7 @@ def main() -> int:
     for count in arguments.nodes:
         if arguments.changes:
             single_changes(count, arguments.changes)
-    fill_under_budgets()
+    fill_under_rate_limits()
     compare()
     return 0
 
