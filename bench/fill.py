@@ -132,8 +132,8 @@ def show(before: Reading, after: Reading, count: int) -> None:
         f"{(after.redis_commands - before.redis_commands) / count:.0f} Redis commands"
     )
     for name, cpu in after.cpu_seconds.items():
-        spent = (cpu - before.cpu_seconds.get(name, 0.0)) / count * 1000
-        print(f"  {name:>15}: {spent:6.2f} ms CPU per one, {after.rss_mib[name]:5.0f} MiB")
+        used = (cpu - before.cpu_seconds.get(name, 0.0)) / count * 1000
+        print(f"  {name:>15}: {used:6.2f} ms CPU per one, {after.rss_mib[name]:5.0f} MiB")
 
 
 if __name__ == "__main__":

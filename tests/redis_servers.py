@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 KINDS = ("valkey", "redis")
-STARTS = 3  # a free port may be taken by somebody else before the server binds it
+STARTS = 3  # a free port may be taken before the server binds it
 
 
 def program(kind: str) -> str | None:
@@ -73,7 +73,7 @@ def _answers(url: str, process: subprocess.Popen[bytes]) -> bool:
 
 
 def free_port() -> int:
-    """A TCP port that nobody listens on."""
+    """A TCP port on which no process listens."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -111,11 +111,11 @@ def test_every_command_tells_its_use(installed: Installed, environment: dict[str
         check=False,
     )
     assert answer.returncode == 0, answer.stderr
-    told = json.loads(answer.stdout)
-    assert Path(told["from"]).is_relative_to(installed.site)
-    assert {"", "worker", "watcher", "flower", "exporter", "status", "sandbox"} <= told["said"].keys()
-    assert {name: code for name, (code, _) in told["said"].items() if code != 0} == {}
-    assert [name for name, (_, text) in told["said"].items() if "Usage:" not in text] == []
+    answered = json.loads(answer.stdout)
+    assert Path(answered["from"]).is_relative_to(installed.site)
+    assert {"", "worker", "watcher", "flower", "exporter", "status", "sandbox"} <= answered["said"].keys()
+    assert {name: code for name, (code, _) in answered["said"].items() if code != 0} == {}
+    assert [name for name, (_, text) in answered["said"].items() if "Usage:" not in text] == []
 
 
 def test_the_script_starts(installed: Installed, environment: dict[str, str], tmp_path: Path) -> None:
