@@ -42,7 +42,8 @@ chaos: .venv/.dev  ## Trouble a fleet, and see it recover (ARGS="--seed 7 --seco
 	@PYTHONPATH=tests $(BIN)/python -m chaos $(ARGS)
 
 docs: .venv/.dev  ## Write the parts of docs/ that are made from the code
-	@$(BIN)/python tools/settings_page.py
+	@$(BIN)/python tools/doc_tables.py
+	@$(BIN)/python tools/iam_policy.py
 	@$(BIN)/python tools/chart_schema.py
 
 screenshots: .venv/.dev  ## Take the pictures of docs/images with an installed Chromium

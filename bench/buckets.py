@@ -11,8 +11,8 @@ import time
 
 from meters import check
 
+from eni_tasks.model.ec2_actions import AWS_RATE_LIMITS
 from eni_tasks.sandbox.running import Sandbox
-from eni_tasks.settings import AWS_BUDGETS
 
 DEADLINE_SECONDS = 180.0
 FULL, LATE_FULL = 18, 8  # addresses of a pool at size
@@ -36,7 +36,7 @@ def fill_under_rate_limits(count: int = 60) -> None:
         late.join()
         check(system)
         counts = system.ec2.counts()
-    size, refill = AWS_BUDGETS["AttachNetworkInterface"]
+    size, refill = AWS_RATE_LIMITS["AttachNetworkInterface"]
     allowed = (2 * count + LATE - size) / refill
     refused = sum(n for codes in counts.values() for code, n in codes.items() if code == "RequestLimitExceeded")
     calls = sum(n for codes in counts.values() for n in codes.values())

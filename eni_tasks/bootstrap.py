@@ -63,7 +63,7 @@ class Services:
             settle_seconds=settings.settle_seconds,
             lease_seconds=settings.lease_seconds,
             overdue_seconds=settings.overdue_seconds,
-            buckets=settings.budgets,
+            buckets=settings.rate_limits,
         )
         self.work = Work(self.state, messages, self.counters)
 

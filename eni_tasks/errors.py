@@ -33,7 +33,7 @@ class TransientError(EniTasksError):
 
 
 class InvalidInput(PermanentError):
-    """Settings, task arguments, objects or answers that cannot be used; says which and why."""
+    """Settings, task arguments, objects or answers that cannot be used; the message has which and why."""
 
 
 class NodeGone(PermanentError):
@@ -41,7 +41,7 @@ class NodeGone(PermanentError):
 
 
 class ConflictError(TransientError):
-    """Somebody else changed the object between our read and our write."""
+    """The object was changed by another client between our read and our write."""
 
 
 class ClusterUnavailable(TransientError):
@@ -67,14 +67,14 @@ class Ec2Reaction(StrEnum):
     """
 
     RETRY_LATER = "retry-later"  # throttled or a passing fault; it had no effect
-    AMBIGUOUS = "ambiguous"  # sent, and no clear answer: look first, then decide
-    SUBNET_FULL = "subnet-full"  # this subnet has no room: bench it, take the next
+    AMBIGUOUS = "ambiguous"  # sent, and no clear answer: read first, then decide
+    SUBNET_FULL = "subnet-full"  # this subnet has no room: it cools down, and another is chosen
     INTERFACE_FULL = "interface-full"  # our view of the interface is stale: read again, plan again
     INSTANCE_FULL = "instance-full"  # fewer interfaces fit than we thought: learn the limit
     STALE_VIEW = "stale-view"  # a thing we named is not (or not yet, or no longer) so: read again
     NOT_RUNNING = "not-running"  # the instance is stopped: look again in a minute
     NODE_OVER = "node-over"  # the instance is gone or unusable: stop until the object changes
-    ACCOUNT_WIDE = "account-wide"  # quota, rights, credentials: nobody should try for a while
+    ACCOUNT_WIDE = "account-wide"  # quota, rights, credentials: no worker should try for a while
     OUR_FAULT = "our-fault"  # a request that we should never have built
 
 
@@ -86,7 +86,7 @@ class Ec2Error(EniTasksError):
         code: EC2's error code without a "Client." prefix, or the transport error's class name.
         message: EC2's text.
         reaction: what to do next.
-        throttled: the action's budget at EC2 is spent; everybody should slow down.
+        throttled: EC2's rate limit for the action is exhausted; all workers should slow down.
         index_taken: an attach named a device index that something else holds; the next may be free.
     """
 

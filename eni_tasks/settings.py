@@ -1,4 +1,4 @@
-"""Frozen settings, read once at process start from ENI_TASKS_* variables; all mistakes are told at once.
+"""Frozen settings, read once at process start from ENI_TASKS_* variables; all mistakes are reported at once.
 
 AWS and Kubernetes keep their own usual variables (AWS_REGION, AWS_ENDPOINT_URL, the credentials
 chain, KUBECONFIG): their clients read those themselves.
@@ -19,23 +19,13 @@ from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource
 
 from eni_tasks.domain.tags import ownership
 from eni_tasks.errors import InvalidInput
+from eni_tasks.model.ec2_actions import AWS_RATE_LIMITS
 from eni_tasks.model.node import Policy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 PREFIX = "ENI_TASKS_"
-
-# size and refill per second; EC2 Developer Guide, "Request throttling". Attach and Detach are not
-# listed there, so the default of mutating actions applies to them.
-AWS_BUDGETS: dict[str, tuple[float, float]] = {
-    "CreateNetworkInterface": (100, 5),
-    "AttachNetworkInterface": (50, 5),
-    "ModifyNetworkInterfaceAttribute": (100, 5),
-    "AssignPrivateIpAddresses": (100, 5),
-    "DetachNetworkInterface": (50, 5),
-    "DeleteNetworkInterface": (100, 5),
-}
 
 # Read by the command line itself, since they concern one process only.
 FLOWER_SETTINGS = {"FLOWER_AUTH", "FLOWER_URL_PREFIX"}
@@ -62,7 +52,7 @@ Seconds = Annotated[float, Field(gt=0, le=86_400)]
 class Settings(BaseSettings):
     """Everything that the person who runs the system decides.
 
-    Lists are written `a,b`, tags `key=value,key2=value2`, budgets `Action=size:refill,…`.
+    Lists are written `a,b`, tags `key=value,key2=value2`, rate limits `Action=size:refill,…`.
     """
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, env_ignore_empty=True, extra="forbid")
@@ -84,9 +74,16 @@ class Settings(BaseSettings):
     resync_seconds: Seconds = Field(default=60, description="How often everything is read again from EC2")
     relist_seconds: Seconds = Field(default=300, description="How often all CiliumNodes are listed again")
     lease_seconds: Seconds = Field(default=30, description="How long a silent worker keeps its claim on a node")
-    overdue_seconds: Seconds = Field(default=20, description="After this a message that nobody served is sent again")
+    overdue_seconds: Seconds = Field(
+        default=20, description="Work that no worker takes within this time is enqueued again"
+    )
     settle_seconds: Annotated[float, Field(ge=0, le=300)] = Field(
         default=5, description="EC2's reads may lag this long behind its answers to mutations"
+    )
+    facts_max_age_seconds: Seconds = Field(
+        default=300,
+        description="Nothing is changed in EC2 on facts that were last read longer ago than this, or than three times "
+        "RESYNC_SECONDS if that is longer",
     )
     stuck_seconds: Seconds = Field(
         default=600, description="A watcher is not ready while a node lacks addresses, or a read is overdue, for longer"
@@ -94,12 +91,12 @@ class Settings(BaseSettings):
     ec2_timeout_seconds: Seconds = Field(default=20, description="Longest wait for one answer of EC2")
     kube_timeout_seconds: Seconds = Field(default=10, description="Longest wait for one answer of the API server")
     watch_timeout_seconds: Seconds = Field(
-        default=90, description="A watch that is silent for this long (bookmarks count) is opened anew"
+        default=90, description="A watch that is silent for this long (bookmarks count) is opened again"
     )
-    budgets: Annotated[dict[str, tuple[float, float]], NoDecode] = Field(
-        default=AWS_BUDGETS,
-        description="Per EC2 action the bucket's size and its refill per second, shared by all workers; "
-        "what isn't named keeps AWS's documented size; size 0 means no budget",
+    rate_limits: Annotated[dict[str, tuple[float, float]], NoDecode] = Field(
+        default=AWS_RATE_LIMITS,
+        description="Rate limit per EC2 action: the size of its token bucket and the tokens added per second, "
+        "shared by all workers; an action that isn't named keeps AWS's documented limit; size 0 means no limit",
     )
     eni_tags: Tags = Field(default={}, description="Tags for new interfaces, besides the ownership tags")
     orphan_interval_seconds: Seconds = Field(
@@ -118,7 +115,7 @@ class Settings(BaseSettings):
     )
     probe_dir: str = Field(
         default="",
-        description="Folder in which the process keeps the files `alive` (its age tells how long it has been "
+        description="Folder in which the process keeps the files `alive` (its age is how long it has been "
         "stuck) and `ready`, for probes; one of its own for each process",
     )
     log_format: Literal["json", "console"] = Field(default="json", description="How log lines are written")
@@ -152,21 +149,21 @@ class Settings(BaseSettings):
     def _tags(cls, value: object) -> object:
         return dict(_pairs(value)) if isinstance(value, str) else value
 
-    @field_validator("budgets", mode="before")
+    @field_validator("rate_limits", mode="before")
     @classmethod
-    def _budgets(cls, value: object) -> object:
+    def _rate_limits(cls, value: object) -> object:
         if not isinstance(value, str):
             return value
-        given = dict(AWS_BUDGETS)
+        given = dict(AWS_RATE_LIMITS)
         for action, bucket in _pairs(value):
-            if action not in AWS_BUDGETS:
-                raise ValueError(f"{action!r} is not an action we call; known: {', '.join(AWS_BUDGETS)}")
+            if action not in AWS_RATE_LIMITS:
+                raise ValueError(f"{action!r} is none of the limited actions: {', '.join(AWS_RATE_LIMITS)}")
             given[action] = _bucket(action, bucket)
         return given
 
     @model_validator(mode="after")
     def _lease_outlives_a_call(self) -> Settings:
-        # Whoever takes over after a crash must find no call of the dead worker still under way.
+        # A worker that takes over after a crash must find no call of the dead worker still in progress.
         if self.lease_seconds < self.ec2_timeout_seconds + 5:
             raise ValueError(f"{PREFIX}LEASE_SECONDS must be at least {PREFIX}EC2_TIMEOUT_SECONDS + 5")
         return self
@@ -192,10 +189,11 @@ class Settings(BaseSettings):
         }
 
     def policy(self) -> Policy:
-        """The part that the planner sees, ownership tags included (they tell our leftovers from others')."""
+        """The part that the planner sees, ownership tags included (they distinguish our interfaces from others')."""
         return Policy(
             cluster=self.cluster,
             pre_allocate_default=self.pre_allocate,
+            facts_max_age_seconds=max(self.facts_max_age_seconds, 3 * self.resync_seconds),
             interface_tags={**self.eni_tags, **ownership(self.cluster)},
             subnet_ids_filter=self.subnet_ids,
             subnet_tags_filter=self.subnet_tags,

@@ -45,7 +45,7 @@ VALUE_SETS: dict[str, Values] = {
     "everything": {
         "settings": {
             "resync_seconds": 30,
-            "budgets": {"AttachNetworkInterface": "10:1"},
+            "rate_limits": {"AttachNetworkInterface": "10:1"},
             "eni_tags": {"team": "net"},
             "subnet_ids": ["subnet-1", "subnet-2"],
         },

@@ -40,12 +40,7 @@ class System(World):
     def ingest(self, services: Services | None = None) -> None:
         """Do the watcher's work: list all objects, and hand them over."""
         services = services or self.services
-        names, version = [], ""
-        for page in services.node_feed.pages():
-            services.ingest.changed(page.objects)
-            names += [obj["metadata"]["name"] for obj in page.objects]
-            version = page.resource_version
-        services.ingest.listed(names, version)
+        services.ingest.take_list(services.node_feed.pages())
 
     def pump(self, services: Services | None = None) -> list[dict[str, Any]]:
         """Carry out the messages that wait, and those that they cause; returns the reports."""

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import uuid
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import msgspec
+
+from eni_tasks.domain.cilium_node import decode_node
 from eni_tasks.model.network import InstanceId, Interface, InterfaceId, NodeName, SubnetId, VpcId
 from eni_tasks.model.work import Claim, WorkKind
 from eni_tasks.state import State as SharedState
 from eni_tasks.state.connection import advance_clock, connect
+from eni_tasks.state.runs import Changes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from eni_tasks.model.cilium_node import CiliumNode
 
 LEASE, OVERDUE, SETTLE = 30, 20, 5
 NODE, INSTANCE, SUBNET = NodeName("n"), InstanceId("i-1"), SubnetId("subnet-1")
@@ -49,6 +55,19 @@ class State(SharedState):
         assert claim is not None
         return claim
 
+    def store(self, *objects: CiliumNode) -> None:
+        """Store objects from which nothing follows."""
+        self.runs.store(Changes(objects=list(objects)))
+
+    def exchanges(self) -> list[int]:
+        """A list that grows by one entry with each round trip from now on."""
+        exchanges: list[int] = []
+        connection = self.client.connection_pool.get_connection()
+        send = connection.send_packed_command
+        connection.send_packed_command = lambda *args, **options: (exchanges.append(1), send(*args, **options))[1]
+        self.client.connection_pool.release(connection)
+        return exchanges
+
     def left_over(self) -> list[str]:
         """Keys of work that is not done."""
         prefix = self.keys.work(KIND, "").split("work:")[0]
@@ -57,6 +76,12 @@ class State(SharedState):
             for part in ("work", "pending")
             for key in self.client.scan_iter(f"{prefix}{part}:*", count=1000)
         ]
+
+
+def node(version: str = "1", uid: str = "uid-1", name: str = NODE, spec: Any = None) -> CiliumNode:
+    """A CiliumNode as it comes from the API server; `spec` is null unless given."""
+    metadata = {"name": name, "uid": uid, "resourceVersion": version}
+    return decode_node(msgspec.json.encode({"metadata": metadata, "spec": spec}))
 
 
 def interface(name: str = "eni-1", *addresses: str) -> Interface:

@@ -13,9 +13,11 @@ from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
-from eni_tasks.domain.cilium_node import parse_node
+from eni_tasks.domain.cilium_node import decode_node, parse_node
+from eni_tasks.model.cilium_node import CiliumNode
 from eni_tasks.model.network import (
     Infrastructure,
     InstanceId,
@@ -34,6 +36,7 @@ VECTORS = Path(__file__).parent / "vectors"
 POLICY = Policy(cluster="test", interface_tags={"io.cilium/cilium-managed": "true", "io.cilium/cluster-name": "test"})
 INSTANCE = InstanceId("i-1")
 VPC = VpcId("vpc-1")
+NOW = 1000.0  # when all facts of these worlds were read
 
 Vector = dict[str, Any]
 
@@ -73,17 +76,29 @@ def known_state(node: Node, interfaces: tuple[Interface, ...] | None, **more: An
     """Build the state of a node whose interfaces are known, or unknown with None."""
     facts = None
     if interfaces is not None:
-        facts = Facts(instance_id=node.instance_id, interfaces=interfaces, described_at=1.0)
-    return NodeState(node=node, facts=facts, **more)
+        facts = Facts(instance_id=node.instance_id, interfaces=interfaces, described_at=NOW)
+    known = msgspec.structs.replace(more.pop("infrastructure", Infrastructure()), described_at=NOW)
+    return NodeState(node=node, facts=facts, infrastructure=known, **more)
 
 
-def cilium_object(partial: dict[str, Any], *, primaries_pooled: bool = False) -> dict[str, Any]:
+def with_interfaces(state: NodeState, interfaces: tuple[Interface, ...] | None) -> NodeState:
+    """The same state with other interfaces, or with unknown ones."""
+    facts = known_state(state.node, interfaces).facts
+    return msgspec.structs.replace(state, facts=facts)
+
+
+def cilium_object(partial: dict[str, Any], *, primaries_pooled: bool = False) -> CiliumNode:
     """Complete a vector's partial object with what every real object has."""
     metadata = {"name": "node-1", "uid": "uid-1", "resourceVersion": "1"} | partial.get("metadata", {})
     spec = dict(partial.get("spec", {}))
     if primaries_pooled:
         spec["eni"] = spec.get("eni", {}) | {"use-primary-address": True}
-    return {"metadata": metadata, "spec": spec, "status": partial.get("status", {})}
+    return decoded({"metadata": metadata, "spec": spec, "status": partial.get("status", {})})
+
+
+def decoded(obj: dict[str, Any]) -> CiliumNode:
+    """Decode an object as it comes from the API server."""
+    return decode_node(json.dumps(obj).encode())
 
 
 def interfaces(

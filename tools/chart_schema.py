@@ -1,4 +1,4 @@
-"""Write what the chart's values may hold of eni_tasks/settings.py: `make docs`. A test says when it is due."""
+"""Write what the chart's values may hold of eni_tasks/settings.py: `make docs`. A test fails when it is due."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 import typer
 
-from eni_tasks.cli.exporter import exporter
+from eni_tasks.cli.processes import exporter
 
 if __name__ == "__main__":
     typer.run(exporter)

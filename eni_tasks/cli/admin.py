@@ -1,4 +1,4 @@
-"""Commands that do something: have nodes worked on or read again, free one from a stuck worker, stop all mutations."""
+"""Commands that change something: enqueue work and reads, free a node from a stuck worker, stop all mutations."""
 
 from __future__ import annotations
 
@@ -8,14 +8,26 @@ from typing import Annotated, Any
 
 import typer
 
-from eni_tasks.cli.common import NodeArgument, print_report, services
-from eni_tasks.cli.output import TROUBLE, JsonFlag, Table, ago, exit_on_error, print_json, print_page, working
+from eni_tasks.cli.output import (
+    TROUBLE,
+    JsonFlag,
+    NodeArgument,
+    Table,
+    duration,
+    exit_on_error,
+    print_json,
+    print_page,
+    print_report,
+    sentence,
+    working,
+)
+from eni_tasks.cli.processes import services
+from eni_tasks.model.names import node_name
 from eni_tasks.model.work import WorkKind
-from eni_tasks.tasks.base import node_name
 
 
 def maintain(node: NodeArgument, *, json: JsonFlag = False) -> None:
-    """Have a node's pool brought to size now, whatever back-off it is in."""
+    """Have a node's pool brought to size now; ends its back-off."""
     _enqueue(WorkKind.MAINTAIN, node, json=json)
 
 
@@ -39,9 +51,7 @@ def resync(
 
 def orphans(
     *,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Look from here, tell what a pass would delete, and delete nothing.")
-    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what a pass would delete.")] = False,
     json: JsonFlag = False,
 ) -> None:
     """Have interfaces of this cluster that were left behind deleted now, by the same rules as always."""
@@ -59,12 +69,12 @@ def orphans(
 
 def _orphans_page(report: dict[str, Any]) -> list[str | Table]:
     if "refused" in report:
-        return [f"Nothing would be deleted: {report['refused']}."]
+        return [sentence(f"Nothing would be deleted: {report['refused']}")]
     rows = [(name, "would be deleted now") for name in report["would_delete"]]
-    rows += [(name, f"waits {ago(seconds)}, then a pass deletes it") for name, seconds in report["waiting"].items()]
+    rows += [(name, f"a pass deletes it in {duration(seconds)}") for name, seconds in report["waiting"].items()]
     rows += [(name, f"kept: {why}") for name, why in report["kept"].items()]
     head = f"{report['found']} interfaces of this cluster are attached to nothing."
-    return [head, Table(("interface", "what becomes of it"), rows)] if rows else [head]
+    return [head, Table(("interface", "what happens to it"), rows)] if rows else [head]
 
 
 def pause(
@@ -79,7 +89,7 @@ def pause(
 
 
 def resume(*, json: JsonFlag = False) -> None:
-    """Let mutations go on after a pause, or after the trouble that stopped an EC2 action was mended."""
+    """Let mutations go on after a pause, or once the cause that stopped an EC2 action is removed."""
     with exit_on_error():
         print_report(services().admin.resume(), json=json)
 

@@ -1,4 +1,4 @@
-"""`eni-tasks doctor`: what stands in the way, and what to do about it."""
+"""`eni-tasks doctor`: what does not work, and what to do about it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from eni_tasks.cli.output import TROUBLE, JsonFlag, Table, exit_on_error, print_
 from eni_tasks.cli.processes import start
 from eni_tasks.services.doctor.findings import Finding, Verdict
 from eni_tasks.tasks.app import make_app
-from eni_tasks.tasks.consumers import CeleryWorkers
-from eni_tasks.tasks.messages import CeleryMessages
+from eni_tasks.tasks.messages import CeleryMessages, CeleryWorkers
 from eni_tasks.tasks.registry import QUEUES
 
 COLUMNS = ("verdict", "area", "what", "finding")
@@ -19,7 +18,7 @@ COLUMNS = ("verdict", "area", "what", "finding")
 def doctor(*, json: JsonFlag = False) -> None:
     """Examine Redis, the API server and our rights there, AWS and each EC2 right, workers, watcher and clocks.
 
-    Nothing is changed: EC2's mutations are asked for as dry runs. Exit code 1 if something does not work.
+    Nothing is changed: rights to EC2's mutations are checked by dry runs. Exit code 1 if something does not work.
     """
     with exit_on_error():
         settings = start()
@@ -40,13 +39,13 @@ def doctor(*, json: JsonFlag = False) -> None:
 
 
 def page(findings: list[Finding]) -> list[str | Table]:
-    """All findings in a table, then what to do about those that aren't fine."""
-    rows = [(each.verdict.value, each.area, each.what, each.says) for each in findings]
-    to_do = [each for each in findings if each.do]
+    """All findings in a table, then what to do about those that are not ok."""
+    rows = [(each.verdict.value, each.area, each.what, each.message) for each in findings]
+    to_do = [each for each in findings if each.advice]
     shown: list[str | Table] = [Table(COLUMNS, rows)]
     if to_do:
-        advice = [(each.verdict.value, each.area, each.what, each.do) for each in to_do]
+        advice = [(each.verdict.value, each.area, each.what, each.advice) for each in to_do]
         shown.append(Table(("verdict", "area", "what", "what to do"), advice, "What to do"))
     count = sum(each.verdict is Verdict.TROUBLE for each in findings)
-    shown.append(f"{len(findings)} things looked at, {count} in trouble.")
+    shown.append(f"{len(findings)} checks, {count} in trouble.")
     return shown

@@ -1,4 +1,4 @@
-"""`eni-tasks events`: what was done to EC2 and by people, from the stream that all workers write."""
+"""`eni-tasks events`: mutations of EC2 and actions of people, from the stream that all processes write."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from typing import Annotated
 import msgspec
 import typer
 
-from eni_tasks.cli.common import services
 from eni_tasks.cli.output import JsonFlag, exit_on_error, print_json, print_table
+from eni_tasks.cli.processes import services
+from eni_tasks.model.names import node_name
 from eni_tasks.state.events import Event
-from eni_tasks.tasks.base import node_name
 
 COLUMNS = ("when", "what", "node", "details")
-LOOK_SECONDS = 0.5
-PORTION = 1000
+POLL_SECONDS = 0.5
+BATCH_COUNT = 1000
 
 
 def events(
     node: Annotated[str, typer.Option("--node", "-n", help="Only of this node.")] = "",
-    limit: Annotated[int, typer.Option(min=0, max=10_000, help="The last so many.")] = 50,
+    limit: Annotated[int, typer.Option(min=0, max=10_000, help="How many of the last ones.")] = 50,
     *,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on as they come; Ctrl-C ends.")] = False,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Continue with new ones; Ctrl-C ends.")] = False,
     json: JsonFlag = False,
 ) -> None:
     """Show the last mutations of EC2, and what people did. With --follow, --json writes one line per event."""
@@ -40,11 +40,11 @@ def events(
             _write(known, json=json)
             last = known[-1].id if known else since
             while True:
-                found = parts.state.events.after(last, PORTION)
+                found = parts.state.events.after(last, BATCH_COUNT)
                 _write([event for event in found if name in ("", event.fields.get("node"))], json=json)
                 last = found[-1].id if found else last
-                if len(found) < PORTION:
-                    time.sleep(LOOK_SECONDS)
+                if len(found) < BATCH_COUNT:
+                    time.sleep(POLL_SECONDS)
         except KeyboardInterrupt:
             return
 

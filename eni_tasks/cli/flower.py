@@ -1,6 +1,6 @@
 """`eni-tasks flower`: Flower with defaults that are safe to leave running.
 
-Nobody gets in unasked, its memory has a bound, and nothing but our own options shapes it: Flower would
+It asks for a password, its memory is bounded, and only our own options configure it: Flower itself would
 also run a `flowerconfig.py` of the working directory and take every FLOWER_ variable, such as the
 FLOWER_PORT that Kubernetes sets for a service of that name.
 """
@@ -20,15 +20,15 @@ from eni_tasks.observability.logs import logger
 from eni_tasks.tasks.app import make_app
 from eni_tasks.tasks.registry import QUEUES
 
-# A worker that went is shown for this long: longer than a restart takes.
+# A stopped worker is shown for this long: longer than a restart takes.
 PURGE_SECONDS = 60
-# What is looked for first at the left; the uuid opens the task's page.
+# The most searched columns at the left; the uuid opens the task's page.
 COLUMNS = "name,args,state,uuid,result,received,runtime,worker"
 
 
 def flower(  # noqa: PLR0913 - the options of the command
     address: Annotated[str, typer.Option(help="Where it listens.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one, which the log tells.")] = 5555,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one, which the log shows.")] = 5555,
     auth: Annotated[
         str, typer.Option(envvar="ENI_TASKS_FLOWER_AUTH", help="user:password; better given as the variable.")
     ] = "",
@@ -37,10 +37,10 @@ def flower(  # noqa: PLR0913 - the options of the command
     ] = "",
     max_tasks: Annotated[int, typer.Option(min=100, help="Tasks remembered, about 6 KiB each.")] = 5000,
     *,
-    no_auth: Annotated[bool, typer.Option("--no-auth", help="Let everybody in who reaches the address.")] = False,
+    no_auth: Annotated[bool, typer.Option("--no-auth", help="Ask for no password.")] = False,
     read_only: Annotated[bool, typer.Option("--read-only", help="Show, but start, stop and change nothing.")] = False,
 ) -> None:
-    """Run Flower, the window on workers and tasks. Needs --auth, or --no-auth to go without."""
+    """Run Flower, which shows workers and tasks. Needs --auth, or --no-auth to run without a password."""
     if problem := _problem(auth, url_prefix, no_auth=no_auth):
         fail(problem, 2)
     with exit_on_error():
@@ -60,7 +60,7 @@ def run_flower(*, address: str, port: int, auth: str, url_prefix: str, max_tasks
     Args:
         address: where it listens.
         port: 0 takes a free one.
-        auth: `user:password`; empty lets everybody in, to the pages and to the API.
+        auth: `user:password`; empty asks for none, on the pages and in the API.
         url_prefix: path that everything is served below, without slashes at its ends.
         max_tasks: how many tasks are remembered; the oldest are forgotten.
         read_only: refuse everything that starts, stops or changes something.
@@ -81,8 +81,8 @@ def run_flower(*, address: str, port: int, auth: str, url_prefix: str, max_tasks
     else:
         os.environ["FLOWER_UNAUTHENTICATED_API"] = "true"
         if not _is_loopback(address):
-            logger().warning("flower_lets_everybody_in", address=address)
-    # Flower would show only the queues of workers that it has met, so not the one whose workers are missing.
+            logger().warning("flower_without_password", address=address)
+    # Flower would show only the queues of workers that have answered, so not a queue without workers.
     BaseHandler.get_active_queue_names = lambda _: list(QUEUES)
     argv = [
         "flower",
@@ -100,12 +100,12 @@ def run_flower(*, address: str, port: int, auth: str, url_prefix: str, max_tasks
 
 
 def _problem(auth: str, url_prefix: str, *, no_auth: bool) -> str:
-    """What is wrong with the command's options; nothing if they will do."""
+    """What is wrong with the command's options; empty if nothing is."""
     user, _, password = auth.partition(":")
     if auth and no_auth:
         return "Both a password (--auth or ENI_TASKS_FLOWER_AUTH) and --no-auth are given: say which."
     if not auth and not no_auth:
-        return "Flower shows and steers everything: set ENI_TASKS_FLOWER_AUTH=user:password, or say --no-auth."
+        return "Flower can start and stop everything: set ENI_TASKS_FLOWER_AUTH=user:password, or say --no-auth."
     if auth and not (user and password and auth.isascii()):
         return "--auth (or ENI_TASKS_FLOWER_AUTH) must be user:password, in ASCII."
     if url_prefix and not re.fullmatch(r"/?[\w-]+(/[\w-]+)*/?", url_prefix, re.ASCII):

@@ -1,9 +1,9 @@
-"""How commands answer: tables on a terminal, plain columns in a pipe, JSON when asked."""
+"""How commands are asked and answer: tables on a terminal, plain columns in a pipe, JSON when asked."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Annotated, Any, NamedTuple, NoReturn
 
@@ -14,9 +14,10 @@ from rich.console import Console, OverflowMethod
 from rich.padding import Padding
 from rich.text import Text
 
-from eni_tasks.errors import EniTasksError, InvalidInput, NodeGone
+from eni_tasks.errors import EniTasksError, InvalidInput
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Answer as JSON.")]
+NodeArgument = Annotated[str, typer.Argument(metavar="NODE", help="Name of a CiliumNode.")]
 
 TROUBLE, WRONG_USE = 1, 2
 STYLES = {"trouble": "bold red", "unknown": "yellow", "note": "yellow", "ok": "green", "no": "red"}
@@ -28,8 +29,16 @@ def print_json(value: Any) -> None:
     sys.stdout.write(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")
 
 
+def print_report(report: Mapping[str, Any], *, json: bool) -> None:
+    """Print a report: its explanation, or all of it as JSON."""
+    if json:
+        print_json(report)
+    else:
+        typer.echo("\n".join(report["explanation"]))
+
+
 class Table(NamedTuple):
-    """Rows under a heading; the title is left out where it says nothing new."""
+    """Rows under a heading; a table without a title has none printed."""
 
     columns: Sequence[str]
     rows: Sequence[Sequence[object]]
@@ -62,7 +71,7 @@ def print_page(*parts: str | Table) -> None:
 
 def _plain(part: Table) -> str:
     lines = [part.title] if part.title else []
-    # What others told us may hold line ends; a row stays a line.
+    # Texts of EC2 and of other systems may hold line ends; a row stays a line.
     lines += ["\t".join(" ".join(str(cell).split()) for cell in row) for row in (part.columns, *part.rows)]
     return "".join(f"{line}\n" for line in lines)
 
@@ -74,7 +83,7 @@ def _fits(part: Table, width: int) -> bool:
 
 
 def _print_records(part: Table, console: Console) -> None:
-    """Print each row as a paragraph: the first cell, what says something of the others, the last one."""
+    """Print each row as a paragraph: the first cell, the other cells that are not empty, the last one."""
     for row in part.rows:
         first, *named = [f"{column} {cell}" for column, cell in zip(part.columns, row, strict=True) if cell != ""]
         console.print(first, style="bold")
@@ -116,12 +125,17 @@ def working(what: str) -> Iterator[Callable[[str], None]]:
         yield lambda progress: status.update(f"{what}: {progress}")
 
 
-def ago(seconds: float) -> str:
+def duration(seconds: float) -> str:
     """A length of time, as short as a table needs it."""
     for size, unit in ((86_400, "d"), (3600, "h"), (60, "min")):
         if seconds >= 2 * size:
             return f"{seconds / size:.0f} {unit}"
     return f"{max(0.0, seconds):.0f} s"
+
+
+def sentence(text: str) -> str:
+    """End a text with one full stop; what EC2 and other systems say may end with one already."""
+    return f"{text.rstrip('. ')}."
 
 
 def fail(message: str, code: int = TROUBLE) -> NoReturn:
@@ -137,7 +151,5 @@ def exit_on_error() -> Iterator[None]:
         yield
     except InvalidInput as error:
         fail(str(error), WRONG_USE)
-    except NodeGone as error:
-        fail(str(error))
     except EniTasksError as error:
-        fail(f"{type(error).__name__}: {error}")
+        fail(str(error))

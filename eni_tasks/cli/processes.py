@@ -1,29 +1,58 @@
-"""Starting one process of the system and running it until it is told to stop.
+"""The processes of the system: their commands, and running each until a signal ends it.
 
 Standard output stays free for commands that answer; logs go to standard error.
 """
 
 from __future__ import annotations
 
-import os
 import signal
-import socket
 import threading
 from collections.abc import Sequence
+from typing import Annotated
+
+import typer
 
 from eni_tasks.bootstrap import Services
+from eni_tasks.cli.output import WRONG_USE, exit_on_error, fail
 from eni_tasks.observability import logs
+from eni_tasks.observability.logs import logger
 from eni_tasks.observability.probes import Probes
 from eni_tasks.settings import Settings, load
-from eni_tasks.tasks import lifecycle
-from eni_tasks.tasks import logs as logs_of_celery
+from eni_tasks.tasks import worker as celery_worker
 from eni_tasks.tasks.app import make_app
 from eni_tasks.tasks.messages import CeleryMessages
 from eni_tasks.tasks.registry import QUEUES
-from eni_tasks.watcher.running import run
+from eni_tasks.watcher import running
 from eni_tasks.watcher.watching import NodeWatching
 
 THREADS = 8
+ENDING = {signal.SIGTERM, signal.SIGINT}
+
+
+def watcher() -> None:
+    """Run a watcher: it sees changes of CiliumNodes, and ticks. Any number may run."""
+    with exit_on_error():
+        run_watcher()
+
+
+def worker(
+    queue: Annotated[list[str], typer.Option("--queue", "-q", help=f"One of {', '.join(QUEUES)}; may be repeated.")],
+    threads: Annotated[int, typer.Option(min=1, max=64, help="Tasks at once.")] = THREADS,
+) -> None:
+    """Run a worker for one or more queues."""
+    if unknown := sorted(set(queue) - set(QUEUES)):
+        fail(f"No such queue: {', '.join(unknown)}; there are {', '.join(QUEUES)}.", WRONG_USE)
+    with exit_on_error():
+        run_worker(queue, threads=threads)
+
+
+def exporter(
+    address: Annotated[str, typer.Option(help="Where it listens.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one, which the log shows.")] = 9464,
+) -> None:
+    """Serve metrics for Prometheus at /metrics, read from shared state alone. One is enough."""
+    with exit_on_error():
+        run_exporter(address=address, port=port)
 
 
 def start() -> Settings:
@@ -37,44 +66,75 @@ def start() -> Settings:
     return settings
 
 
-def run_watcher() -> None:
-    """Watch and tick until SIGTERM or SIGINT."""
+def services() -> Services:
+    """The services of this process.
+
+    Raises:
+        InvalidInput: the settings can't be used.
+    """
     settings = start()
-    services = Services(settings, CeleryMessages(make_app(settings)))
-    watching = NodeWatching(
-        services.node_feed, services.ingest, settings.relist_seconds, settings.watch_timeout_seconds
-    )
+    return Services(settings, CeleryMessages(make_app(settings)))
+
+
+def run_watcher() -> None:
+    """Watch and tick until SIGTERM or SIGINT.
+
+    Raises:
+        InvalidInput: the settings, or the configuration of the API server, can't be used.
+    """
+    built = services()
+    settings = built.settings
+    watching = NodeWatching(built.node_feed, built.ingest, settings.relist_seconds, settings.watch_timeout_seconds)
     probes = Probes(settings.probe_dir)
-    _set_on_signals(services.stopping)
-    with services.counter_flusher():
-        run(watching, services.ticker(watching.relist).tick, services.stopping, probes)
+    _set_on_signals(built.stopping)
+    with built.counter_flusher():
+        running.run(watching, built.ticker(watching.relist).tick, built.stopping, probes)
+
+
+def run_worker(queues: Sequence[str] = QUEUES, *, threads: int = THREADS) -> None:
+    """Serve queues until SIGTERM or SIGINT; running tasks are finished first.
+
+    Args:
+        queues: which of `ec2`, `apiserver`, `resync`.
+        threads: tasks at once; they spend their time waiting for answers, so threads do.
+
+    Raises:
+        InvalidInput: the settings can't be used.
+    """
+    celery_worker.run(make_app(start()), queues, threads)
+
+
+def run_exporter(*, address: str, port: int) -> None:
+    """Serve metrics until SIGTERM or SIGINT.
+
+    Args:
+        address: where it listens.
+        port: 0 takes a free one.
+
+    Raises:
+        InvalidInput: the settings can't be used, or nothing can listen there.
+    """
+    # Not above: every other command would wait for Prometheus' client to load.
+    from eni_tasks.exporter.collector import StateCollector  # noqa: PLC0415
+    from eni_tasks.exporter.serving import make_server  # noqa: PLC0415
+
+    built = services()
+    collector = StateCollector(built.state, built.status, QUEUES, node_series=built.settings.node_metrics)
+    with make_server(collector, address, port) as server:
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        logger().info("exporter_started", address=address, port=server.server_port)
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            logger().info("exporter_stopped")
 
 
 def _set_on_signals(stopping: threading.Event) -> None:
     # By a thread: a handler would run in the main thread, which may just then hold the event's lock.
-    ending = {signal.SIGTERM, signal.SIGINT}
-    signal.pthread_sigmask(signal.SIG_BLOCK, ending)
+    signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
 
     def wait() -> None:
-        signal.sigwait(ending)
+        signal.sigwait(ENDING)
         stopping.set()
 
     threading.Thread(target=wait, name="signals", daemon=True).start()
-
-
-def run_worker(queues: Sequence[str] = QUEUES, *, threads: int = THREADS) -> None:
-    """Serve queues until SIGTERM or SIGINT; what runs is finished first.
-
-    Args:
-        queues: which of `ec2`, `apiserver`, `resync`.
-        threads: tasks at once; the work is waiting, so threads do.
-    """
-    app = make_app(start())
-    logs_of_celery.take_over()
-    lifecycle.follow(app, queues)
-    argv = [*logs_of_celery.QUIET, "worker", "--pool", "threads", "--concurrency", str(threads)]
-    argv += ["--queues", ",".join(queues)]
-    argv += ["--task-events", "--without-gossip", "--without-mingle", "--loglevel", app.eni_settings.log_level]
-    argv += ["--hostname", f"{'-'.join(queues)}-{os.getpid()}@{socket.gethostname()}"]
-    with app.services.counter_flusher():
-        app.worker_main(argv)

@@ -13,13 +13,13 @@ from rich.live import Live
 from rich.text import Text
 
 from eni_tasks.cli.output import JsonFlag, exit_on_error, fail, print_json, table
-from eni_tasks.cli.plan import COLUMNS, row
 from eni_tasks.errors import StateUnavailable
 from eni_tasks.sandbox.fleet import Agents
 from eni_tasks.sandbox.running import Sandbox
 from eni_tasks.services.status import NodeStatus, Status
 
 LOOK_SECONDS = 0.5
+COLUMNS = ("node", "type", "interfaces", "available", "used", "needed", "ready", "reason", "last action")
 OWNERSHIP_TAG = "io.cilium/cilium-managed"
 
 
@@ -32,8 +32,9 @@ def sandbox(  # noqa: PLR0913 - the options of the command
     until_ready: Annotated[
         bool, typer.Option("--until-ready", help="End when all pools are at size (0) or at the deadline (1).")
     ] = False,
-    aws_budgets: Annotated[
-        bool, typer.Option("--aws-budgets", help="Throttle by AWS's documented rates, and keep to them.")
+    aws_rate_limits: Annotated[
+        bool,
+        typer.Option("--aws-rate-limits", help="Use AWS's documented rate limits, in EC2 and in the workers."),
     ] = False,
     json: JsonFlag = False,
 ) -> None:
@@ -43,7 +44,9 @@ def sandbox(  # noqa: PLR0913 - the options of the command
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with exit_on_error():
         latency = ("--latency-ms", str(latency_ms))
-        system = Sandbox(lambda line: console.print(f"[dim]{line}…"), ec2_arguments=latency, aws_budgets=aws_budgets)
+        system = Sandbox(
+            lambda line: console.print(f"[dim]{line}…"), ec2_arguments=latency, aws_budgets=aws_rate_limits
+        )
         try:
             with system:
                 console.print(f"[dim]launching {nodes} nodes…")
@@ -109,7 +112,7 @@ def _watch(system: Sandbox, status: Status, seed: int, console: Console) -> None
 def _look(
     system: Sandbox, status: Status, console: Console, over: Callable[[list[NodeStatus]], bool]
 ) -> list[NodeStatus]:
-    """Show the fleet until `over` says so; a table on a terminal, a line a second elsewhere."""
+    """Show the fleet until `over` is true; a table on a terminal, a line a second elsewhere."""
     with Live(console=console, auto_refresh=False, transient=not console.is_terminal) as live:
         said_at = 0.0
         while True:
@@ -136,5 +139,20 @@ def _screen(system: Sandbox, views: list[NodeStatus]) -> Group:
     ready = sum(view.ready for view in views)
     calls = sum(sum(codes.values()) for codes in system.ec2.counts().values())
     head = Text(f"{ready}/{len(views)} pools at size · {calls} EC2 calls · Flower: {system.flower_url} · Ctrl-C ends")
-    rows = [row(view) for view in sorted(views, key=lambda view: (view.ready, view.node))[:40]]
+    rows = [_row(view) for view in sorted(views, key=lambda view: (view.ready, view.node))[:40]]
     return Group(head, table(COLUMNS, rows))
+
+
+def _row(status: NodeStatus) -> tuple[object, ...]:
+    """A node's line in the live table."""
+    return (
+        status.node,
+        status.instance_type,
+        status.interfaces,
+        status.available,
+        status.used,
+        status.needed,
+        "yes" if status.ready else "no",
+        status.reason,
+        status.trouble or status.last_action,
+    )

@@ -1,4 +1,4 @@
-"""`eni-tasks status`: how the fleet, or one node, stands."""
+"""`eni-tasks status` and `eni-tasks plan`: the state of the fleet or of a node, and what would be done next for it."""
 
 from __future__ import annotations
 
@@ -6,11 +6,21 @@ from typing import Annotated
 
 import typer
 
-from eni_tasks.cli.common import services
-from eni_tasks.cli.fleet_page import fleet_page
-from eni_tasks.cli.node_page import node_page
-from eni_tasks.cli.output import TROUBLE, JsonFlag, exit_on_error, print_json, print_page, working
-from eni_tasks.tasks.base import node_name
+from eni_tasks.cli.output import (
+    TROUBLE,
+    JsonFlag,
+    NodeArgument,
+    exit_on_error,
+    fail,
+    print_json,
+    print_page,
+    working,
+)
+from eni_tasks.cli.processes import services
+from eni_tasks.cli.status_pages import fleet_page, node_page
+from eni_tasks.errors import InvalidInput
+from eni_tasks.model.names import node_name
+from eni_tasks.model.plan import Action, Assign, SetDeleteOnTermination
 from eni_tasks.tasks.registry import QUEUES
 
 
@@ -22,7 +32,7 @@ def status(
     ] = False,
     json: JsonFlag = False,
 ) -> None:
-    """Show how the fleet, or one node, stands. Exit code 1 if a pool is not at size or an EC2 action is stopped."""
+    """Show the state of the fleet, or of one node. Exit code 1 if a pool is not at size or an EC2 action is stopped."""
     with exit_on_error():
         name = node_name(node) if node else None
         answers = services().status
@@ -31,9 +41,42 @@ def status(
             print_json(one) if json else print_page(*node_page(one))
             trouble = not one.status.ready
         else:
-            with working("Looking at the nodes") as progress:
+            with working("Reading the nodes") as progress:
                 fleet = answers.fleet(QUEUES, lambda count: progress(f"{count} so far"))
             print_json(fleet) if json else print_page(*fleet_page(fleet, everything=everything))
             trouble = fleet.trouble
     if trouble:
         raise typer.Exit(TROUBLE)
+
+
+def plan(node: NodeArgument, *, json: JsonFlag = False) -> None:
+    """Show what would be done next for a node, and why. Nothing is done. Exit code 1 if something stands in the way."""
+    with exit_on_error():
+        name, answers = node_name(node), services().status
+        try:
+            state, decision = answers.plan(name)
+        except InvalidInput as error:
+            fail(str(error))  # the object's fault, not the caller's
+        if json:
+            print_json(decision)
+        else:
+            if state.journal is not None:
+                print_page("First: continue creating an interface (`eni-tasks status` shows the journal).")
+            print_page(*decision.explanation, f"Next: {action_text(decision.action)} ({decision.reason.value}).")
+    if decision.blocked:
+        raise typer.Exit(TROUBLE)
+
+
+def action_text(action: Action | None) -> str:
+    """What an action does, to what."""
+    if action is None:
+        return "nothing"
+    if isinstance(action, Assign):
+        return f"assign {action.count} addresses to {action.interface_id} in {action.subnet_id}"
+    if isinstance(action, SetDeleteOnTermination):
+        return f"have {action.interface_id} deleted together with its instance"
+    groups = ", ".join(action.security_groups)
+    return (
+        f"create an interface in {action.subnet_id} with {action.secondary_count} addresses and groups {groups}, "
+        f"attach it to {action.instance_id} at device {action.device_index}"
+    )

@@ -20,21 +20,6 @@ if TYPE_CHECKING:
 _ADDRESSES_PER_PREFIX = 16
 
 
-def max_interfaces(limits: Limits, learned_max_interfaces: int | None) -> int:
-    """Give the number of interfaces the instance can carry.
-
-    Args:
-        limits: what the instance type can carry.
-        learned_max_interfaces: what EC2 was seen to refuse to exceed, None if it never refused.
-
-    Returns:
-        The lower of both: published limits were wrong before, EC2's refusal never is.
-    """
-    return (
-        limits.max_interfaces if learned_max_interfaces is None else min(limits.max_interfaces, learned_max_interfaces)
-    )
-
-
 def secondaries_per_interface(limits: Limits) -> int:
     """Give the number of addresses that fit on an interface besides its primary."""
     return max(0, limits.ipv4_per_interface - 1)
@@ -61,9 +46,7 @@ def room(interface: Interface, limits: Limits) -> int:
     return max(0, secondaries_per_interface(limits) - len(interface.addresses) - len(interface.prefixes))
 
 
-def instance_capacity(
-    limits: Limits, node: Node, interfaces: Iterable[Interface] = (), learned_max_interfaces: int | None = None
-) -> int:
+def instance_capacity(limits: Limits, node: Node, interfaces: Iterable[Interface] = ()) -> int:
     """Give the most addresses that the node can ever hold.
 
     Args:
@@ -71,7 +54,6 @@ def instance_capacity(
         node: the node, for first-interface-index and use-primary-address.
         interfaces: all interfaces of the instance; those that are kept from pods take their share
             away, and a /28 that is left from earlier delegation holds sixteen in one slot.
-        learned_max_interfaces: what EC2 was seen to refuse to exceed.
 
     Returns:
         The capacity; 0 when no interface can serve pods, which `watermark` takes as "no cap".
@@ -85,23 +67,21 @@ def instance_capacity(
         and (interface.device_index or 0) >= node.first_interface_index
         and interface not in usable
     )
-    slots = max_interfaces(limits, learned_max_interfaces) - node.first_interface_index - lost
+    slots = limits.max_interfaces - node.first_interface_index - lost
     prefixes = sum(len(interface.prefixes) for interface in usable)
     return max(0, slots) * addresses_per_interface(limits, node) + (_ADDRESSES_PER_PREFIX - 1) * prefixes
 
 
-def free_slots(limits: Limits, interfaces: Iterable[Interface], learned_max_interfaces: int | None = None) -> int:
+def free_slots(limits: Limits, interfaces: Iterable[Interface]) -> int:
     """Count the interfaces that can still be attached; negative when more hang there than allowed."""
-    return max_interfaces(limits, learned_max_interfaces) - len(occupying(interfaces))
+    return limits.max_interfaces - len(occupying(interfaces))
 
 
-def remaining_interfaces(
-    limits: Limits, node: Node, interfaces: Iterable[Interface], learned_max_interfaces: int | None = None
-) -> int:
+def remaining_interfaces(limits: Limits, node: Node, interfaces: Iterable[Interface]) -> int:
     """Count the interfaces that can still take addresses: eligible ones with room, and free slots."""
     held = tuple(interfaces)
     with_room = sum(1 for interface in eligible(held, node) if room(interface, limits) > 0)
-    return with_room + free_slots(limits, held, learned_max_interfaces)
+    return with_room + free_slots(limits, held)
 
 
 def effective_pre_allocate(node: Node, policy: Policy) -> int:

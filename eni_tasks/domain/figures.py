@@ -34,7 +34,6 @@ def figures(state: NodeState, policy: Policy) -> Figures:
     available, used = len(pool(interfaces, node)), watermark.used_count(node)
     if not interfaces or limits is None:
         return Figures(available=available, used=used, interfaces=len(occupying(interfaces)))
-    learned = state.memory.learned_max_interfaces
     pre_allocate = capacity.effective_pre_allocate(node, policy)
     return Figures(
         available=available,
@@ -53,10 +52,10 @@ def figures(state: NodeState, policy: Policy) -> Figures:
             min_allocate=node.min_allocate,
             max_above_watermark=node.max_above_watermark,
         ),
-        capacity=capacity.instance_capacity(limits, node, interfaces, learned),
+        capacity=capacity.instance_capacity(limits, node, interfaces),
         interfaces=len(occupying(interfaces)),
-        remaining_interfaces=capacity.remaining_interfaces(limits, node, interfaces, learned),
-        free_slots=capacity.free_slots(limits, interfaces, learned),
+        remaining_interfaces=capacity.remaining_interfaces(limits, node, interfaces),
+        free_slots=capacity.free_slots(limits, interfaces),
     )
 
 
@@ -70,6 +69,5 @@ def cap(state: NodeState, limits: Limits) -> int:
     Returns:
         The cap, 0 for none.
     """
-    learned = state.memory.learned_max_interfaces
     node = state.node
-    return node.max_allocate or capacity.instance_capacity(limits, node, state.interfaces or (), learned)
+    return node.max_allocate or capacity.instance_capacity(limits, node, state.interfaces or ())

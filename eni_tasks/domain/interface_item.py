@@ -7,15 +7,69 @@ are the adapter's.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from ipaddress import IPv4Network
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any
 
-from eni_tasks.domain.fields import Fields
+import msgspec
+from msgspec import Meta
+
 from eni_tasks.errors import InvalidInput
 from eni_tasks.model.network import InstanceId, Interface, InterfaceId, SubnetId, VpcId
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+_Index = Annotated[int, Meta(ge=0, le=2**31 - 1)]
+
+
+class _Attachment(msgspec.Struct, rename="pascal"):
+    instance_id: str | None = None
+    device_index: _Index | None = None
+    network_card_index: _Index | None = None
+    attachment_id: str | None = None
+    status: str | None = None
+    delete_on_termination: bool | None = None
+
+
+class _Address(msgspec.Struct, rename="pascal"):
+    private_ip_address: str | None = None
+    primary: bool | None = None
+
+
+class _Prefix(msgspec.Struct, rename="pascal"):
+    ipv4_prefix: str | None = None
+
+
+class _Group(msgspec.Struct, rename="pascal"):
+    group_id: str | None = None
+
+
+class _Tag(msgspec.Struct, rename="pascal"):
+    key: str | None = None
+    value: str | None = None
+
+
+class _Association(msgspec.Struct, rename="pascal"):
+    public_ip: str | None = None
+
+
+class _Item(msgspec.Struct, rename="pascal"):
+    """What is read of an item. A field may be missing: EC2 leaves out what is empty."""
+
+    network_interface_id: str
+    subnet_id: str | None = None
+    vpc_id: str | None = None
+    private_ip_address: str | None = None
+    mac_address: str | None = None
+    description: str | None = None
+    availability_zone: str | None = None
+    status: str | None = None
+    owner_id: str | None = None
+    requester_managed: bool | None = None
+    attachment: _Attachment | None = None
+    association: _Association | None = None
+    private_ip_addresses: list[_Address] | None = None
+    ipv4_prefixes: list[_Prefix] | None = None
+    groups: list[_Group] | None = None
+    tag_set: list[_Tag] | None = None
 
 
 def interface_from_item(item: Mapping[str, Any]) -> Interface | None:
@@ -31,51 +85,52 @@ def interface_from_item(item: Mapping[str, Any]) -> Interface | None:
     Raises:
         InvalidInput: the item cannot be understood; names the interface.
     """
-    interface_id = Fields(item, "EC2 interface without an id").string("NetworkInterfaceId")
+    interface_id = item.get("NetworkInterfaceId")
     if not interface_id:
         raise InvalidInput("EC2 describes an interface without NetworkInterfaceId.")
-    top = Fields(item, f"EC2 interface {interface_id}")
-    primary = top.string("PrivateIpAddress")
-    if not primary:
+    try:
+        read = msgspec.convert(item, _Item)
+    except msgspec.ValidationError as error:
+        raise InvalidInput(f"EC2 interface {interface_id}: {error}.") from error
+    if not read.private_ip_address:
         return None
-    attachment = top.fields("Attachment")
-    attached = bool(top.mapping("Attachment"))
+    attached = bool(item.get("Attachment"))
+    attachment = read.attachment or _Attachment()
     return Interface(
-        id=InterfaceId(interface_id),
-        subnet_id=SubnetId(top.string("SubnetId")),
-        vpc_id=VpcId(top.string("VpcId")),
-        primary_address=primary,
-        mac=top.string("MacAddress"),
-        description=top.string("Description"),
-        availability_zone=top.string("AvailabilityZone"),
-        status=top.string("Status", "in-use" if attached else "available"),
-        instance_id=InstanceId(attachment.string("InstanceId")),
-        device_index=attachment.count("DeviceIndex") if attached else None,
-        network_card=attachment.count("NetworkCardIndex"),
-        attachment_id=attachment.string("AttachmentId"),
-        attachment_status=attachment.string("Status", "attached" if attached else ""),
-        delete_on_termination=attachment.flag("DeleteOnTermination"),
-        addresses=tuple(_secondaries(top)),
-        prefixes=tuple(_prefixes(top)),
-        security_groups=tuple(group.string("GroupId") for group in top.each("Groups")),
-        tags={tag.string("Key"): tag.string("Value") for tag in top.each("TagSet")},
-        public_address=top.fields("Association").string("PublicIp"),
-        owner_id=top.string("OwnerId"),
-        requester_managed=top.flag("RequesterManaged"),
+        id=InterfaceId(read.network_interface_id),
+        subnet_id=SubnetId(read.subnet_id or ""),
+        vpc_id=VpcId(read.vpc_id or ""),
+        primary_address=read.private_ip_address,
+        mac=read.mac_address or "",
+        description=read.description or "",
+        availability_zone=read.availability_zone or "",
+        status=read.status or ("in-use" if attached else "available"),
+        instance_id=InstanceId(attachment.instance_id or ""),
+        device_index=(attachment.device_index or 0) if attached else None,
+        network_card=attachment.network_card_index or 0,
+        attachment_id=attachment.attachment_id or "",
+        attachment_status=attachment.status or ("attached" if attached else ""),
+        delete_on_termination=bool(attachment.delete_on_termination),
+        addresses=tuple(
+            address.private_ip_address
+            for address in read.private_ip_addresses or ()
+            if address.private_ip_address and not address.primary
+        ),
+        prefixes=_prefixes(read),
+        security_groups=tuple(group.group_id or "" for group in read.groups or ()),
+        tags={tag.key or "": tag.value or "" for tag in read.tag_set or ()},
+        public_address=(read.association or _Association()).public_ip or "",
+        owner_id=read.owner_id or "",
+        requester_managed=bool(read.requester_managed),
     )
 
 
-def _secondaries(top: Fields) -> list[str]:
-    entries = top.each("PrivateIpAddresses")
-    secondaries = (entry.string("PrivateIpAddress") for entry in entries if not entry.flag("Primary"))
-    return [address for address in secondaries if address]
-
-
-def _prefixes(top: Fields) -> list[str]:
-    prefixes = [entry.string("Ipv4Prefix") for entry in top.each("Ipv4Prefixes")]
+def _prefixes(read: _Item) -> tuple[str, ...]:
+    prefixes = tuple(prefix.ipv4_prefix or "" for prefix in read.ipv4_prefixes or ())
     for prefix in prefixes:
         try:
             IPv4Network(prefix)
         except ValueError as error:
-            raise top.refuse("Ipv4Prefixes", f"lists {prefix!r}, not a block of addresses") from error
+            what = f"Ipv4Prefixes lists {prefix!r}, not a block of addresses"
+            raise InvalidInput(f"EC2 interface {read.network_interface_id}: {what}.") from error
     return prefixes

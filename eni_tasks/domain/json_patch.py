@@ -1,29 +1,21 @@
-"""Writes JSON Patch operations against one read of an object, so that other writers never lose.
+"""Writes JSON Patch operations against one version of an object, so that no other writer loses.
 
-The agent, people and we change the same object at the same time. Each list begins with a test on
-the object's uid. What others may create in the meantime is only added while the object is still at
-the version that was read; what only we write is added at any time. Which fields to write is
-`status`'s business.
+The agent, people and this system change the same object at the same time, and a process that stood still must not
+replace what others wrote meanwhile. Each list of operations begins with a test on the object's version: what it
+replaces is what it was computed from, or the API server refuses all of it. Which fields to write is `status`'s
+business.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
+
+import msgspec
+
+from eni_tasks.model.cilium_node import CiliumNode, EniStatus, IpamSpec, IpamStatus, Spec, Status
 
 Path = tuple[str, ...]
 Operation = dict[str, Any]
-
-
-def value_at(obj: Mapping[str, Any], path: Path) -> Any:
-    """Read the value at a path, None if any part of it is absent or no map."""
-    found: Any = obj
-    for key in path:
-        found = found.get(key) if isinstance(found, Mapping) else None
-    return found
-
-
-_INSTANCE_IDS: tuple[Path, ...] = (("spec", "instance-id"), ("spec", "eni", "instance-id"))
 
 
 class PatchWriter:
@@ -31,24 +23,21 @@ class PatchWriter:
 
     Args:
         obj: the object as it was read.
-        ours: paths that nobody but us creates; their content is ours as well.
     """
 
-    def __init__(self, obj: Mapping[str, Any], ours: frozenset[Path]) -> None:
+    def __init__(self, obj: CiliumNode) -> None:
         self._obj = obj
-        self._ours = ours
         self._operations: list[Operation] = []
-        self._created: set[Path] = set()
-        self._at_version = False
+        self._present = _maps_of(obj)
 
     def put(self, path: Path, value: object) -> None:
         """Set the value at a path, creating what is missing above it."""
         for length in range(1, len(path)):
             parent = path[:length]
-            if parent not in self._created and not isinstance(value_at(self._obj, parent), Mapping):
-                self._created.add(parent)
-                self._add(parent, {})
-        self._add(path, value)
+            if parent not in self._present:
+                self._present.add(parent)
+                self._operations.append({"op": "add", "path": _pointer(parent), "value": {}})
+        self._operations.append({"op": "add", "path": _pointer(path), "value": msgspec.to_builtins(value)})
 
     def remove(self, path: Path) -> None:
         """Remove the value at a path that the object has."""
@@ -58,23 +47,27 @@ class PatchWriter:
         """Give all operations, guarded; none if nothing is to be written."""
         if not self._operations:
             return []
-        metadata = self._obj["metadata"]
-        guards: list[Operation] = [{"op": "test", "path": "/metadata/uid", "value": metadata["uid"]}]
-        # Another machine may come under the same object: what is written belongs to this one.
-        guards += [
-            {"op": "test", "path": _pointer(path), "value": instance_id}
-            for path in _INSTANCE_IDS
-            if (instance_id := value_at(self._obj, path))
-        ]
-        if self._at_version:
-            version = metadata["resourceVersion"]
-            guards.append({"op": "test", "path": "/metadata/resourceVersion", "value": version})
-        return guards + self._operations
+        metadata = self._obj.metadata
+        guards = {("metadata", "uid"): metadata.uid, ("metadata", "resourceVersion"): metadata.resource_version}
+        tests = [{"op": "test", "path": _pointer(path), "value": value} for path, value in guards.items()]
+        return tests + self._operations
 
-    def _add(self, path: Path, value: object) -> None:
-        # "add" replaces what is there: harmless below a path of ours, else somebody's loss.
-        self._at_version |= not any(path[: len(own)] == own for own in self._ours)
-        self._operations.append({"op": "add", "path": _pointer(path), "value": value})
+
+def _maps_of(obj: CiliumNode) -> set[Path]:
+    """The maps that an object has, of those under which something is written."""
+    spec, status = obj.spec or Spec(), obj.status or Status()
+    parts: dict[Path, object] = {
+        ("spec",): obj.spec,
+        ("spec", "eni"): spec.eni,
+        ("spec", "ipam"): spec.ipam,
+        ("spec", "ipam", "pool"): (spec.ipam or IpamSpec()).pool,
+        ("status",): obj.status,
+        ("status", "eni"): status.eni,
+        ("status", "eni", "enis"): (status.eni or EniStatus()).enis,
+        ("status", "ipam"): status.ipam,
+        ("status", "ipam", "operator-status"): (status.ipam or IpamStatus()).operator_status,
+    }
+    return {path for path, part in parts.items() if part is not None}
 
 
 def _pointer(path: Path) -> str:

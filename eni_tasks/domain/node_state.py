@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import msgspec
 
 from eni_tasks.domain.cilium_node import parse_node
-from eni_tasks.domain.eligibility import occupying
-from eni_tasks.model.network import Infrastructure, Interface, Limits
+from eni_tasks.model.cilium_node import CiliumNode
+from eni_tasks.model.network import Infrastructure, Interface, Limits, NodeName
 from eni_tasks.model.node import Memory
 from eni_tasks.model.state import Facts, NodeState
 
 
 def assemble(  # noqa: PLR0913 - one value per part of the state
-    obj: Mapping[str, Any],
+    obj: CiliumNode,
     *,
     facts: Facts | None,
     limits: Limits | None,
@@ -26,6 +23,10 @@ def assemble(  # noqa: PLR0913 - one value per part of the state
     memory: Memory,
     journal: bytes | None,
     now: float,
+    generation: str,
+    read_failure: str,
+    publish_failure: str,
+    instance_owner: NodeName,
 ) -> NodeState:
     """Put a node's state together. Memory of another uid or instance under the same name counts as none.
 
@@ -40,6 +41,10 @@ def assemble(  # noqa: PLR0913 - one value per part of the state
         memory: what earlier runs learned, as stored.
         journal: the entry of an interface creation under way.
         now: Redis' time in seconds.
+        generation: the state generation.
+        read_failure: why the last read of EC2 failed, "" if it succeeded.
+        publish_failure: why the object could not be written lately, "" if it could.
+        instance_owner: the node that the instance belongs to.
 
     Raises:
         InvalidInput: the object can't be understood.
@@ -49,16 +54,20 @@ def assemble(  # noqa: PLR0913 - one value per part of the state
     return NodeState(
         node=node,
         now=now,
-        obj=dict(obj),
+        obj=obj,
         facts=facts,
         limits=limits,
         limits_requested=limits_requested,
         infrastructure=infrastructure,
         reserved=reserved,
         cooling_down=cooling_down,
-        memory=_learned(memory, facts) if same else Memory(uid=node.uid, instance_id=node.instance_id),
+        memory=memory if same else Memory(uid=node.uid, instance_id=node.instance_id),
         stored_memory=memory,
         journal=journal,
+        generation=generation,
+        read_failure=read_failure,
+        publish_failure=publish_failure,
+        instance_owner=instance_owner,
     )
 
 
@@ -77,15 +86,3 @@ def after_change(state: NodeState, interfaces: tuple[Interface, ...]) -> NodeSta
     known = state.facts or Facts(instance_id=state.node.instance_id, interfaces=(), described_at=0.0)
     facts = msgspec.structs.replace(known, interfaces=interfaces, unconfirmed_since=0.0, mutation_pending=False)
     return msgspec.structs.replace(state, facts=facts, journal=None)
-
-
-def _learned(memory: Memory, facts: Facts | None) -> Memory:
-    """Enter how many interfaces fit, once a read has shown how many there were when EC2 refused another."""
-    if facts is None or not facts.known:
-        return memory
-    attached = len(occupying(facts.interfaces))
-    if 0 < memory.full_at < facts.described_at:
-        return msgspec.structs.replace(memory, learned_max_interfaces=attached, full_at=0.0)
-    if memory.learned_max_interfaces is not None and attached > memory.learned_max_interfaces:
-        return msgspec.structs.replace(memory, learned_max_interfaces=attached)
-    return memory

@@ -7,11 +7,12 @@ new ones. Nothing here knows how an action is carried out.
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from eni_tasks.domain import capacity, creation, placement, watermark
+from eni_tasks.domain import capacity, creation, interface_refusals, placement, watermark
 from eni_tasks.domain.blocked import Blocked
-from eni_tasks.domain.eligibility import eligible
+from eni_tasks.domain.eligibility import eligible, occupying
 from eni_tasks.domain.figures import cap, figures
 from eni_tasks.domain.tags import matches
 from eni_tasks.model.plan import Figures, Plan, Reason, SetDeleteOnTermination
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
     from eni_tasks.model.state import NodeState
 
 # Gates that somebody outside has to open; the others open by themselves or are meant to be shut.
-_TROUBLE = frozenset({Reason.NO_INSTANCE_ID, Reason.NO_INTERFACES, Reason.LIMITS_UNKNOWN})
+_TROUBLE = frozenset(
+    {Reason.NO_INSTANCE_ID, Reason.INSTANCE_TAKEN, Reason.NO_INTERFACES, Reason.LIMITS_UNKNOWN, Reason.FACTS_TOO_OLD}
+)
 
 
 def plan(state: NodeState, policy: Policy, now: float) -> Plan:
@@ -38,7 +41,7 @@ def plan(state: NodeState, policy: Policy, now: float) -> Plan:
         The next action or none, the reason, the sentences that lead there, and the figures.
     """
     known = figures(state, policy)
-    gate = _gate(state)
+    gate = _gate(state, policy, now)
     if isinstance(gate, Blocked):
         return _answer(known, None, gate.reason, (gate.sentence,), blocked=gate.reason in _TROUBLE)
     if known.needed == 0:
@@ -46,9 +49,9 @@ def plan(state: NodeState, policy: Policy, now: float) -> Plan:
     return _serve(state, policy, gate, known, now)
 
 
-def _gate(state: NodeState) -> Blocked | Limits:
+def _gate(state: NodeState, policy: Policy, now: float) -> Blocked | Limits:
     """Stop at what forbids acting and at facts that are missing; answers the limits when all are there."""
-    if left_alone := _left_alone(state.node):
+    if left_alone := _left_alone(state):
         return left_alone
     node = state.node
     instance = f"instance {node.instance_id} of {node.name}"
@@ -60,6 +63,8 @@ def _gate(state: NodeState) -> Blocked | Limits:
             f"EC2 shows no interface of {instance}: it is treated as not found. Check that the instance exists, and "
             "that region and account are right.",
         )
+    if too_old := _too_old(state, policy, now):
+        return too_old
     if state.limits is None:
         return Blocked(
             Reason.LIMITS_UNKNOWN,
@@ -69,7 +74,24 @@ def _gate(state: NodeState) -> Blocked | Limits:
     return state.limits
 
 
-def _left_alone(node: Node) -> Blocked | None:
+def _too_old(state: NodeState, policy: Policy, now: float) -> Blocked | None:
+    """Stop at facts that no read has confirmed for too long."""
+    read_at = {
+        f"The interfaces of instance {state.node.instance_id}": state.facts.described_at if state.facts else now,
+        "The subnets": state.infrastructure.described_at,
+    }
+    what, oldest = min(read_at.items(), key=lambda item: item[1])
+    if now - oldest <= policy.facts_max_age_seconds:
+        return None
+    fails = f" The last read failed: {state.read_failure}." if state.read_failure else ""
+    return Blocked(
+        Reason.FACTS_TOO_OLD,
+        f"{what} were last read at {_utc(oldest)}: nothing is changed until a read succeeds.{fails}",
+    )
+
+
+def _left_alone(state: NodeState) -> Blocked | None:
+    node = state.node
     if node.ignored:
         return Blocked(Reason.IGNORED, f"{node.name} carries the annotation ipam.cilium.io/ignore: it is left alone.")
     if node.deleting:
@@ -78,6 +100,12 @@ def _left_alone(node: Node) -> Blocked | None:
         return Blocked(
             Reason.NO_INSTANCE_ID,
             f"{node.name} has no instance id: nothing is done until its agent writes spec.instance-id.",
+        )
+    if not state.owns_instance:
+        return Blocked(
+            Reason.INSTANCE_TAKEN,
+            f"Instance {node.instance_id} belongs to {state.instance_owner}, which is older and names it, too: nothing "
+            f"is done for {node.name} until only one of the two does.",
         )
     return None
 
@@ -102,7 +130,7 @@ def _serve(state: NodeState, policy: Policy, limits: Limits, known: Figures, now
     assign, sentences = placement.place(candidates, want)
     if assign is not None:
         return _answer(known, assign, Reason.DEFICIT, (need, *sentences))
-    created = _no_slot(state, limits, any_room=bool(candidates)) or creation.create(
+    created = _no_slot(state, limits, now, any_room=bool(candidates)) or creation.create(
         state, policy, limits, _secondaries(state, limits, known, want)
     )
     if isinstance(created, Blocked):
@@ -117,10 +145,9 @@ def _secondaries(state: NodeState, limits: Limits, known: Figures, want: int) ->
     return watermark.capped(want + primaries, available=known.available, cap=cap(state, limits)) - primaries
 
 
-def _no_slot(state: NodeState, limits: Limits, *, any_room: bool) -> Blocked | None:
+def _no_slot(state: NodeState, limits: Limits, now: float, *, any_room: bool) -> Blocked | None:
     node = state.node
-    learned = state.memory.learned_max_interfaces
-    most = capacity.max_interfaces(limits, learned)
+    most = limits.max_interfaces
     if node.first_interface_index >= most:
         return Blocked(
             Reason.AT_CAPACITY,
@@ -132,8 +159,8 @@ def _no_slot(state: NodeState, limits: Limits, *, any_room: bool) -> Blocked | N
             Reason.AT_CAPACITY,
             f"The interfaces of {node.name} carry no address besides their own: use a larger instance type.",
         )
-    if capacity.free_slots(limits, state.interfaces or (), learned) > 0:
-        return None
+    if capacity.free_slots(limits, state.interfaces or ()) > 0:
+        return _refused_interface(state, limits, now)
     all_attached = f"All {most} interfaces that {node.name} can carry are attached"
     if any_room:
         return Blocked(
@@ -141,6 +168,19 @@ def _no_slot(state: NodeState, limits: Limits, *, any_room: bool) -> Blocked | N
         )
     return Blocked(
         Reason.AT_CAPACITY, f"{all_attached} and none has room: use a larger instance type, or run fewer pods there."
+    )
+
+
+def _refused_interface(state: NodeState, limits: Limits, now: float) -> Blocked | None:
+    next_try_at = interface_refusals.next_try_at(state.memory, state.node)
+    if next_try_at <= now:
+        return None
+    attached = len(occupying(state.interfaces or ()))
+    return Blocked(
+        Reason.INTERFACE_REFUSED,
+        f"EC2 refused a further interface of {state.node.instance_id} at {_utc(state.memory.interface_refused_at)} "
+        f"({attached} are attached, its type allows {limits.max_interfaces}; volumes may take slots, too). The next "
+        f"try is at {_utc(next_try_at)}, or at once with `eni-tasks maintain {state.node.name}`.",
     )
 
 
@@ -170,6 +210,11 @@ def _complete(node: Node, policy: Policy, known: Figures) -> Plan:
         return _answer(known, None, Reason.AT_SIZE, (f"{_holds(node, known)}: nothing is needed.",))
     most = f"its max-allocate, {node.max_allocate}" if node.max_allocate else f"all it can carry, {known.capacity}"
     return _answer(known, None, Reason.AT_CAPACITY, (f"{_holds(node, known)}: that is {most}.",))
+
+
+def _utc(seconds: float) -> str:
+    # An absolute time: a sentence that changed with each look would be written into the object each time.
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _holds(node: Node, known: Figures) -> str:

@@ -1,22 +1,41 @@
-"""What a CiliumNode should show, and the smallest writes that bring it there.
+"""What a CiliumNode should show, and the writes that bring it there, one after the other.
 
-Ours are `status.eni.enis`, `spec.ipam.pool`, the pre-allocate default where there is none,
-`status.ipam.used` only as {} where it is absent, and `status.ipam.operator-status.error`. Agents drop
-an update as a whole if one interface lacks its VPC or a pool address names an interface that does
-not list it, so whatever is not yet fully known is held back. Sending, conflicts and the order of the
-two writes are the publish service's business.
+Written are `status.eni.enis`, `spec.ipam.pool`, the pre-allocate default where there is none, `status.ipam.used`
+only as {} where it is absent, and `status.ipam.operator-status.error`. Agents ignore an update as a whole if one
+interface lacks its VPC, or if a pool address names an interface that does not list it. So whatever is not fully known
+is held back, and no version of an object may be torn, not even between two writes: an address leaves the pool before
+its interface leaves the status, and enters the pool after its interface has entered the status. Sending, and what
+follows from a conflict, is the publish service's business.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
 
 from eni_tasks.domain import capacity
 from eni_tasks.domain.addresses import pod_addresses, pool
-from eni_tasks.domain.json_patch import Operation, PatchWriter, Path, value_at
+from eni_tasks.domain.json_patch import Operation, PatchWriter, Path
+from eni_tasks.errors import InvalidInput
+from eni_tasks.model.cilium_node import (
+    CiliumNode,
+    Eni,
+    EniSpec,
+    EniStatus,
+    EniSubnet,
+    EniVpc,
+    IpamSpec,
+    IpamStatus,
+    OperatorStatus,
+    PoolEntry,
+    Spec,
+    Status,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from eni_tasks.model.network import Infrastructure, Interface
     from eni_tasks.model.node import Node, Policy
     from eni_tasks.model.state import NodeState
@@ -25,7 +44,6 @@ _ENIS = ("status", "eni", "enis")
 _USED = ("status", "ipam", "used")
 _ERROR = ("status", "ipam", "operator-status", "error")
 _POOL = ("spec", "ipam", "pool")
-_OURS: frozenset[Path] = frozenset({_ENIS[:2], _ERROR[:3], _POOL})
 
 
 class Desired(NamedTuple):
@@ -34,37 +52,53 @@ class Desired(NamedTuple):
     `enis` are entries of `status.eni.enis` by interface id, `pool` maps address to interface id.
     """
 
-    enis: dict[str, dict[str, Any]] | None
+    enis: dict[str, Eni] | None
     pool: dict[str, str] | None
     pre_allocate_default: int | None
     trouble: str | None
 
 
-def writes(obj: Mapping[str, Any], state: NodeState, policy: Policy) -> tuple[list[Operation], list[Operation]]:
-    """Give the operations that bring an object to what its state says.
+class Write(NamedTuple):
+    """One write: JSON Patch operations for the status subresource, or for the object itself."""
 
-    The second list should be asked for again with the object that the status write answered: it may
-    hold on to the version that it was computed from.
+    to_status: bool
+    operations: list[Operation]
+
+
+def next_write(obj: CiliumNode, state: NodeState, policy: Policy) -> Write | None:
+    """Give the next write that brings an object to what its state says.
 
     Args:
-        obj: the object as it was read, at or after the state's.
+        obj: the object as it is now; after a write, the API server's answer.
         state: the node and its facts.
-        policy: what the operator decided for all nodes.
+        policy: what the settings decide for all nodes.
 
     Returns:
-        JSON Patch operations for the status subresource and for the object; empty where nothing
-        differs.
+        The write; None if nothing differs. An object is complete after at most three.
+
+    Raises:
+        InvalidInput: the object can't be understood.
     """
-    return patches(obj, desired(obj, state, policy))
+    if obj.problem:
+        raise InvalidInput(obj.problem)
+    target = desired(obj, state, policy)
+    for to_status, operations in (
+        (False, _pool_removals(obj, target)),
+        (True, _status_changes(obj, target)),
+        (False, _spec_changes(obj, target)),
+    ):
+        if operations:
+            return Write(to_status, operations)
+    return None
 
 
-def desired(obj: Mapping[str, Any], state: NodeState, policy: Policy) -> Desired:
+def desired(obj: CiliumNode, state: NodeState, policy: Policy) -> Desired:
     """Work out what an object should show.
 
     Args:
         obj: the object as it is; what is held back stays as it shows it.
         state: the node and its facts.
-        policy: what the operator decided for all nodes.
+        policy: what the settings decide for all nodes.
 
     Returns:
         Everything that is known; without an instance id, or for a node that is left alone, nothing.
@@ -72,9 +106,12 @@ def desired(obj: Mapping[str, Any], state: NodeState, policy: Policy) -> Desired
     node, interfaces, limits = state.node, state.interfaces, state.limits
     if node.ignored or node.deleting or not node.instance_id:
         return Desired(None, None, None, None)
+    if not state.owns_instance:
+        # Its addresses are another node's: two agents must not hand out the same.
+        return Desired({}, {}, None, state.memory.trouble)
     if not interfaces or limits is None:
         return Desired(None, None, None, state.memory.trouble)
-    enis: dict[str, dict[str, Any]] = {}
+    enis: dict[str, Eni] = {}
     for interface in interfaces:
         if interface.attachment_status == "attached":
             entry = eni_entry(interface, node, state.infrastructure) or _acceptable(obj, interface)
@@ -83,13 +120,13 @@ def desired(obj: Mapping[str, Any], state: NodeState, policy: Policy) -> Desired
     addresses = {
         address: interface_id
         for address, interface_id in pool(interfaces, node).items()
-        if interface_id in enis and address in enis[interface_id].get("addresses", ())
+        if interface_id in enis and address in (enis[interface_id].addresses or ())
     }
     default = capacity.pre_allocate_default(limits, node.first_interface_index, policy.pre_allocate_default)
     return Desired(enis, addresses, default, state.memory.trouble)
 
 
-def eni_entry(interface: Interface, node: Node, infrastructure: Infrastructure) -> dict[str, Any] | None:
+def eni_entry(interface: Interface, node: Node, infrastructure: Infrastructure) -> Eni | None:
     """Build an interface's entry of `status.eni.enis`; empty values are left out, as the agents do.
 
     Args:
@@ -104,89 +141,101 @@ def eni_entry(interface: Interface, node: Node, infrastructure: Infrastructure) 
     vpc = infrastructure.vpcs.get(interface.vpc_id)
     if subnet is None or vpc is None or not subnet.cidr or not vpc.primary_cidr:
         return None
-    vpc_entry = {
-        "id": vpc.id,
-        "primary-cidr": vpc.primary_cidr,
-        "cidrs": [cidr for cidr in vpc.secondary_cidrs if cidr],
-    }
-    entry: dict[str, Any] = {
-        "id": interface.id,
-        "ip": interface.primary_address,
-        "mac": interface.mac,
-        "description": interface.description,
-        "number": interface.device_index,
-        "subnet": {"id": subnet.id, "cidr": subnet.cidr},
-        "vpc": _without_empty(vpc_entry),
-        "addresses": list(pod_addresses(interface, node)),
-        "prefixes": list(interface.prefixes),
-        "tags": dict(interface.tags),
-        "public-ip": interface.public_address,
-    }
-    return _without_empty(entry) | {"security-groups": list(interface.security_groups)}
+    cidrs = tuple(cidr for cidr in vpc.secondary_cidrs if cidr)
+    return Eni(
+        id=interface.id,
+        ip=interface.primary_address,
+        mac=interface.mac or None,
+        description=interface.description or None,
+        number=interface.device_index or None,
+        subnet=EniSubnet(id=subnet.id, cidr=subnet.cidr),
+        vpc=EniVpc(id=vpc.id, primary_cidr=vpc.primary_cidr, cidrs=cidrs or None),
+        addresses=pod_addresses(interface, node) or None,
+        prefixes=interface.prefixes or None,
+        security_groups=interface.security_groups,
+        tags=interface.tags or None,
+        public_ip=interface.public_address or None,
+    )
 
 
-def patches(obj: Mapping[str, Any], target: Desired) -> tuple[list[Operation], list[Operation]]:
-    """Compare an object with what it should show.
+def _pool_removals(obj: CiliumNode, target: Desired) -> list[Operation]:
+    """Take out of the pool what it should not show: before the status loses the interface."""
+    writer = PatchWriter(obj)
+    shown = _shown_pool(obj) or {}
+    for address in sorted(shown.keys() - (target.pool if target.pool is not None else shown).keys()):
+        writer.remove((*_POOL, address))
+    return writer.operations()
 
-    Args:
-        obj: the object as it was read.
-        target: from `desired`.
 
-    Returns:
-        JSON Patch operations for the status subresource and for the object; empty where nothing
-        differs. Each list begins with a test on the uid.
-    """
-    status, spec = PatchWriter(obj, _OURS), PatchWriter(obj, _OURS)
+def _status_changes(obj: CiliumNode, target: Desired) -> list[Operation]:
+    writer = PatchWriter(obj)
+    shown = (obj.status or Status()).ipam or IpamStatus()
     if target.enis is not None:
-        if not isinstance(value_at(obj, _USED), Mapping):
-            status.put(_USED, {})
-        _put_entries(status, _ENIS, value_at(obj, _ENIS), target.enis)
+        if shown.used is None:
+            writer.put(_USED, {})
+        _put_entries(writer, _ENIS, _shown_enis(obj), target.enis)
+    error = (shown.operator_status or OperatorStatus()).error
     if target.trouble:
-        if value_at(obj, _ERROR) != target.trouble:
-            status.put(_ERROR, target.trouble)
-    elif target.trouble is not None and value_at(obj, _ERROR) is not None:
-        status.remove(_ERROR)
+        if error != target.trouble:
+            writer.put(_ERROR, target.trouble)
+    elif target.trouble is not None and error is not None:
+        writer.remove(_ERROR)
+    return writer.operations()
+
+
+def _spec_changes(obj: CiliumNode, target: Desired) -> list[Operation]:
+    writer = PatchWriter(obj)
     if target.pre_allocate_default:
-        _put_pre_allocate(spec, obj, target.pre_allocate_default)
+        _put_pre_allocate(writer, obj.spec or Spec(), target.pre_allocate_default)
     if target.pool is not None:
-        entries = {address: {"resource": interface_id} for address, interface_id in target.pool.items()}
-        _put_entries(spec, _POOL, value_at(obj, _POOL), entries)
-    return status.operations(), spec.operations()
+        entries = {address: PoolEntry(resource=interface_id) for address, interface_id in target.pool.items()}
+        _put_entries(writer, _POOL, _shown_pool(obj), entries)
+    return writer.operations()
 
 
-def _acceptable(obj: Mapping[str, Any], interface: Interface) -> dict[str, Any] | None:
+def _shown_pool(obj: CiliumNode) -> dict[str, PoolEntry | None] | None:
+    return ((obj.spec or Spec()).ipam or IpamSpec()).pool
+
+
+def _shown_enis(obj: CiliumNode) -> dict[str, Eni | None] | None:
+    return ((obj.status or Status()).eni or EniStatus()).enis
+
+
+def _acceptable(obj: CiliumNode, interface: Interface) -> Eni | None:
     # What the object shows of the interface already, if an agent takes it: pods may live on it.
-    entry = value_at(obj, (*_ENIS, interface.id))
-    if value_at(obj, (*_ENIS, interface.id, "vpc", "primary-cidr")) and all(entry["vpc"].get("cidrs") or ()):
-        return dict(entry)
-    return None
+    entry = (_shown_enis(obj) or {}).get(interface.id)
+    vpc = entry.vpc if entry else None
+    return entry if vpc and vpc.primary_cidr and all(vpc.cidrs or ()) else None
 
 
-def _put_entries(writer: PatchWriter, path: Path, shown: object, wanted: Mapping[str, dict[str, Any]]) -> None:
-    if not isinstance(shown, Mapping):
+def _put_entries(
+    writer: PatchWriter,
+    path: Path,
+    shown: Mapping[str, msgspec.Struct | None] | None,
+    wanted: Mapping[str, msgspec.Struct],
+) -> None:
+    if shown is None:
         if wanted:
-            writer.put(path, dict(wanted))
+            writer.put(path, wanted)
         return
     for key in sorted(shown.keys() - wanted.keys()):
         writer.remove((*path, key))
     for key, entry in wanted.items():
-        if _comparable(shown.get(key)) != _comparable(entry):
+        found = shown.get(key)
+        if found != entry and _content(found) != _content(entry):
             writer.put((*path, key), entry)
 
 
-def _put_pre_allocate(writer: PatchWriter, obj: Mapping[str, Any], default: int) -> None:
-    older, later = ("spec", "eni", "pre-allocate"), ("spec", "ipam", "pre-allocate")
-    if value_at(obj, older) or value_at(obj, later):
-        return
-    writer.put(later if value_at(obj, ("spec", "instance-id")) else older, default)
+def _put_pre_allocate(writer: PatchWriter, spec: Spec, default: int) -> None:
+    eni, ipam = spec.eni or EniSpec(), spec.ipam or IpamSpec()
+    if not (eni.pre_allocate or ipam.pre_allocate):
+        place = "ipam" if spec.instance_id else "eni"
+        writer.put(("spec", place, "pre-allocate"), default)
 
 
-def _without_empty(entry: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in entry.items() if value}
-
-
-def _comparable(value: Any) -> Any:
-    # EC2 promises no order of addresses and groups; another order alone is no reason to write.
-    if isinstance(value, Mapping):
-        return {key: _comparable(inner) for key, inner in value.items()}
-    return sorted(value, key=repr) if isinstance(value, list | tuple) else value
+def _content(value: object) -> Any:
+    # EC2 promises no order of addresses and groups; another order, or an empty list, is no reason to write.
+    if isinstance(value, msgspec.Struct):
+        fields = ((name, getattr(value, name)) for name in value.__struct_fields__)
+        return {name: _content(inner) for name, inner in fields if inner}
+    return sorted(value) if isinstance(value, tuple) else value

@@ -1,1 +1,1 @@
-"""Shared state as Prometheus sees it: gauges computed at each look, sums of what the processes counted."""
+"""Shared state as Prometheus sees it: gauges computed at each read, sums of what the processes counted."""

@@ -1,4 +1,4 @@
-"""One look at shared state as Prometheus' metric families; many scrapes within seconds share a look."""
+"""Shared state as Prometheus' metric families; scrapes within a few seconds share one read."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ KEPT_SECONDS = 3.0
 
 
 class StateCollector(Collector):
-    """Looks at everything when it is asked to, one look at a time.
+    """Reads everything when it is scraped, one read at a time.
 
     Args:
         state: work, queues, rate limits, subnets, and what the processes counted.
@@ -40,29 +40,29 @@ class StateCollector(Collector):
         self._node_series = node_series
         self._lock = threading.Lock()
         self._kept: list[Family] = []
-        self._looked_at = -KEPT_SECONDS
+        self._read_at = -KEPT_SECONDS
 
     def describe(self) -> Iterable[Family]:
-        """Name nothing in advance: the registry then doesn't look while it is being set up."""
+        """Name nothing in advance: so the registry reads nothing while it is set up."""
         return ()
 
     def collect(self) -> Iterable[Family]:
         """Give all families, not older than KEPT_SECONDS; without Redis, only that it doesn't answer."""
         with self._lock:
-            if time.monotonic() - self._looked_at >= KEPT_SECONDS:
-                self._kept = self._look()
-                self._looked_at = time.monotonic()
+            if time.monotonic() - self._read_at >= KEPT_SECONDS:
+                self._kept = self._read()
+                self._read_at = time.monotonic()
             return self._kept
 
-    def _look(self) -> list[Family]:
+    def _read(self) -> list[Family]:
         started = time.monotonic()
         try:
             samples, sums = list(self._samples()), self._state.counters.read()
         except StateUnavailable as error:
-            logger().warning("state_not_seen", error=str(error))
+            logger().warning("state_unavailable", error=str(error))
             return families([Sample("state_up", (), 0)], {})
         samples.append(Sample("state_up", (), 1))
-        samples.append(Sample("exporter_look_seconds", (), time.monotonic() - started))
+        samples.append(Sample("exporter_read_seconds", (), time.monotonic() - started))
         return families(samples, sums)
 
     def _samples(self) -> Iterator[Sample]:
@@ -74,12 +74,12 @@ class StateCollector(Collector):
 
 
 def families(samples: Iterable[Sample], sums: dict[Series, float]) -> list[Family]:
-    """Bring samples and sums into the form of Prometheus' client.
+    """Build the families of Prometheus' client from samples and sums.
 
     Args:
         samples: gauges.
-        sums: counters and histograms; what no metric of this version fits (another version wrote it)
-            is left out.
+        sums: counters and histograms; those that fit no metric of this version (another version counted them) are
+            left out.
 
     Returns:
         Families in the order of `metrics`; one without any sample is left out.

@@ -1,4 +1,4 @@
-"""From what was looked up to the gauges: pure, so that totals come from the whole state and nothing else."""
+"""The gauges, computed from the state summary and the nodes' status; nothing is read here."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from eni_tasks.model.plan import Reason
-from eni_tasks.services.status import NOT_UNDERSTOOD, NodeStatus
-from eni_tasks.state.limiter import READS
+from eni_tasks.services.status import NOT_PUBLISHED, NOT_UNDERSTOOD, NodeStatus
+from eni_tasks.state.limiter import LIMITS
 from eni_tasks.state.summary import StateSummary
 
 
@@ -21,7 +21,7 @@ class Sample(NamedTuple):
 
 
 def of_state(summary: StateSummary) -> Iterator[Sample]:
-    """Give the gauges of work, queues, budgets, breakers, subnets and orphans.
+    """Give the gauges of work, queues, rate limits, breakers, subnets and orphans.
 
     Args:
         summary: everything but the nodes.
@@ -53,7 +53,7 @@ def of_state(summary: StateSummary) -> Iterator[Sample]:
         yield Sample("ec2_rate_limit_share", (action,), bucket.share)
         if bucket.throttled_at is not None:
             yield Sample("ec2_throttled_timestamp_seconds", (action,), bucket.throttled_at)
-    for action in (*summary.buckets, READS):
+    for action in (*summary.buckets, LIMITS):
         yield Sample("ec2_breaker_open", (action,), action in summary.breakers)
     for subnet in summary.subnets:
         zone = subnet.availability_zone
@@ -76,10 +76,10 @@ def of_fleet(nodes: Sequence[NodeStatus], now: float) -> Iterator[Sample]:
     yield Sample("ipam_nodes", ("in-deficit",), sum(node.needed > 0 for node in nodes))
     yield Sample("ipam_nodes", ("at-capacity",), sum(node.capacity > 0 >= node.remaining_interfaces for node in nodes))
     reasons = Counter(node.reason for node in nodes)
-    yield from _of_kind("nodes", {reason: reasons[reason] for reason in (*Reason, NOT_UNDERSTOOD)})
+    yield from _of_kind("nodes", {reason: reasons[reason] for reason in (*Reason, NOT_UNDERSTOOD, NOT_PUBLISHED)})
     yield Sample("nodes_ready", (), sum(node.ready for node in nodes))
     yield Sample("nodes_in_trouble", (), sum(bool(node.trouble) for node in nodes))
-    # An instance may carry more than EC2 says it can: that fills nobody else's slots.
+    # An instance may carry more interfaces than its limit: that takes no slots from other nodes.
     slots = sum(max(0, node.free_slots) for node in nodes)
     candidates = sum(node.remaining_interfaces - node.free_slots for node in nodes)
     yield Sample("ipam_available_interfaces", (), slots + candidates)

@@ -1,4 +1,8 @@
-"""The exporter's HTTP: `/metrics` for Prometheus, `/healthz` for probes."""
+"""The exporter's HTTP: `/metrics` for Prometheus, `/healthz` for probes.
+
+prometheus_client's own `start_http_server` answers every path with all metrics, so each probe would read the whole
+state; and a client that sends nothing would keep its thread.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +24,7 @@ SOCKET_TIMEOUT_SECONDS = 30
 
 
 class MetricsServer(ThreadingMixIn, WSGIServer):
-    """Answers each request in a thread of its own, so that a slow reader keeps nobody waiting."""
+    """Answers each request in a thread of its own, so that a slow client delays no other."""
 
     daemon_threads = True
 
@@ -28,8 +32,8 @@ class MetricsServer(ThreadingMixIn, WSGIServer):
 class _Handler(WSGIRequestHandler):
     timeout = SOCKET_TIMEOUT_SECONDS
 
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base's name of it
-        """Say nothing: a line per scrape and probe helps nobody."""
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class's name
+        """Log nothing: a line per scrape and probe is noise."""
 
 
 def make_server(collector: Collector, address: str, port: int) -> MetricsServer:
@@ -38,7 +42,7 @@ def make_server(collector: Collector, address: str, port: int) -> MetricsServer:
     Args:
         collector: what `/metrics` shows.
         address: where it listens, IPv4 or IPv6.
-        port: 0 takes a free one; `server_port` tells which.
+        port: 0 takes a free one; `server_port` is its number.
 
     Raises:
         InvalidInput: nothing can listen there.
@@ -64,7 +68,7 @@ def _routes(registry: CollectorRegistry) -> Any:
                 answer: Iterable[bytes] = metrics(environ, start_response)
                 return answer
             case "/healthz":
-                # Not whether Redis answers: restarting this process would not bring it back.
+                # Whether Redis answers does not matter here: restarting this process would not bring it back.
                 start_response("200 OK", [("Content-Type", "text/plain")])
                 return [b"ok\n"]
             case _:

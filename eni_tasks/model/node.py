@@ -16,7 +16,6 @@ class Node(Value, frozen=True):
 
     name: NodeName
     uid: str
-    resource_version: str = ""
     instance_id: InstanceId = InstanceId("")
     instance_type: str = ""
     vpc_id: VpcId = VpcId("")
@@ -32,17 +31,10 @@ class Node(Value, frozen=True):
     subnet_ids: tuple[str, ...] = ()
     subnet_tags: dict[str, str] = {}
     exclude_interface_tags: dict[str, str] = {}
-    static_ip_tags: dict[str, str] = {}
     delete_on_termination: bool = True
     use_primary_address: bool = False
-    disable_prefix_delegation: bool = False
     used: frozenset[str] = frozenset()
     pool: dict[str, str] = {}
-    release_ips: dict[str, str] = {}
-    assigned_static_ip: str = ""
-    requested_ipv4: int | None = None  # spec.ipam.pools.requested, pool "default"; None: no entry
-    allocated_cidrs: tuple[str, ...] = ()  # spec.ipam.pools.allocated, pool "default"
-    old_generation: bool = False  # only the fields of Cilium 1.6 are set (spec.eni.instance-id)
     deleting: bool = False  # metadata.deletionTimestamp is set
     ignored: bool = False  # annotation ipam.cilium.io/ignore: "true"
 
@@ -52,10 +44,12 @@ class Memory(Value, frozen=True):
 
     uid: str = ""
     instance_id: InstanceId = InstanceId("")
-    failures: int = 0  # failed runs in a row, drives the back-off
-    failed_at: float = 0.0  # Redis seconds of the last failed run
-    learned_max_interfaces: int | None = None  # EC2 refused more than this many
-    full_at: float = 0.0  # Redis seconds of such a refusal that no read has followed yet
+    failures: int = 0  # failed runs in a row because of the node itself, drives the back-off
+    failed_at: float = 0.0  # Redis seconds of the last of them
+    retries: int = 0  # runs in a row that trouble of EC2, the account or the network ended
+    interface_refusals: int = 0  # how often in a row EC2 refused a further interface
+    interface_refused_at: float = 0.0  # Redis seconds of the last such refusal
+    interface_refused_type: str = ""  # the instance type then: after a change of type the refusal proves nothing
     not_running_until: float = 0.0  # Redis seconds; the instance was stopped
     reasons: tuple[str, ...] = ()  # of the last run, for people
     last_action: str = ""
@@ -67,6 +61,7 @@ class Policy(Value, frozen=True):
 
     cluster: str
     pre_allocate_default: int = 8
+    facts_max_age_seconds: float = 300.0  # no mutation on facts that were last read longer ago
     interface_tags: dict[str, str] = {}
     subnet_ids_filter: tuple[str, ...] = ()
     subnet_tags_filter: dict[str, str] = {}

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-from eni_tasks.model.network import Infrastructure, InstanceId, Interface, Limits, SubnetId, Value
+from eni_tasks.model.cilium_node import CiliumNode
+from eni_tasks.model.network import Infrastructure, InstanceId, Interface, Limits, NodeName, SubnetId, Value
 from eni_tasks.model.node import Memory, Node
 
 EventFields = Mapping[str, str | int | float]
@@ -16,8 +16,9 @@ class Facts(Value, frozen=True):
 
     `mutated_at` is the time by which the last mutation has certainly ended. `version` changes with every
     write. `unconfirmed_since` is set while a read missed something that an earlier one had.
-    `mutation_pending` is set from the permission for a mutation until its outcome is recorded. While either
-    is set, the interfaces count as unknown.
+    `mutation_pending` is set from the permission for a mutation until its outcome is recorded. `outdated` says
+    that the last read began before the present state generation: later writes may be lost. While any of them is
+    set, the interfaces count as unknown.
     """
 
     instance_id: InstanceId
@@ -27,11 +28,12 @@ class Facts(Value, frozen=True):
     version: int = 0
     unconfirmed_since: float = 0.0
     mutation_pending: bool = False
+    outdated: bool = False
 
     @property
     def known(self) -> bool:
         """Whether decisions may be based on the interfaces."""
-        return not self.unconfirmed_since and not self.mutation_pending
+        return not (self.unconfirmed_since or self.mutation_pending or self.outdated)
 
 
 class NodeState(Value, frozen=True):
@@ -42,12 +44,15 @@ class NodeState(Value, frozen=True):
     was never asked for. `reserved` are addresses held against each subnet's free count, `cooling_down` the
     subnets that reported that they are full. `memory` is what applies to this uid and instance,
     `stored_memory` the entry as Redis holds it. `journal` is the entry of an interface creation under way.
-    `now` is Redis' time in seconds.
+    `publish_failure` is why the object could not be written lately ("" if it could). `generation` is the state
+    generation. `read_failure` is why the last read of EC2 failed ("" if it succeeded).
+    `instance_owner` is the node that the instance belongs to: the oldest that names it. `now` is Redis' time in
+    seconds.
     """
 
     node: Node
     now: float = 0.0
-    obj: dict[str, Any] = {}
+    obj: CiliumNode = CiliumNode()
     facts: Facts | None = None
     limits: Limits | None = None
     limits_requested: bool = True
@@ -57,6 +62,15 @@ class NodeState(Value, frozen=True):
     memory: Memory = Memory()
     stored_memory: Memory = Memory()
     journal: bytes | None = None
+    generation: str = ""
+    read_failure: str = ""
+    publish_failure: str = ""
+    instance_owner: NodeName = NodeName("")
+
+    @property
+    def owns_instance(self) -> bool:
+        """Whether no other, older node names the same instance."""
+        return self.instance_owner in ("", self.node.name)
 
     @property
     def interfaces(self) -> tuple[Interface, ...] | None:

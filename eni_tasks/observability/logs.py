@@ -1,8 +1,8 @@
 """Structured logs: an event is a constant word plus fields; ids, never objects.
 
-Everything that a process says while it runs goes to standard error in this form, what libraries log and
-an error that ends a thread included. Context (node, task) is bound once by whoever knows it, with
-`structlog.contextvars`. Celery's own ways of speaking are taken over in `tasks/logs.py`.
+Everything that a process writes while it runs goes to standard error in this form, libraries' logs and an error that
+ends a thread included. Context (node, task) is bound once, where it is known, with `structlog.contextvars`. What Celery
+would print by itself is switched off in `tasks/worker.py`. `events` has all events.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from types import TracebackType
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
-# Each says at info or below what our own events, or Flower, say better.
+# At info and below these repeat what our own events, or Flower, show.
 CHATTY = ("amqp", "botocore", "kombu", "kubernetes", "urllib3", "celery.worker.strategy", "celery.app.trace")
 _FIRST = ("timestamp", "level", "event")
-# The password of a URL, whoever quotes it.
+# The password of a URL, in any text.
 _URL_PASSWORD = re.compile(r"(?<=://)([^\s/:@\"']*):[^\s/\"']*@")
 
 
@@ -73,14 +73,14 @@ def logger() -> structlog.stdlib.BoundLogger:
 
 
 class _Formatter(structlog.stdlib.ProcessorFormatter):
-    """Masks passwords wherever they come from, traces included."""
+    """Masks passwords in all texts, traces included."""
 
     def format(self, record: logging.LogRecord) -> str:
         return _URL_PASSWORD.sub(r"\1:****@", super().format(record))
 
 
 def _legible(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
-    """Put first what the eye looks for first."""
+    """Put the fields that people read first at the beginning."""
     first: EventDict = {name: event.pop(name) for name in _FIRST if name in event}
     return {**first, **event}
 
@@ -89,4 +89,4 @@ def _unhandled(kind: type[BaseException], error: BaseException | None, trace: Tr
     if error is None or issubclass(kind, (KeyboardInterrupt, SystemExit)):
         sys.__excepthook__(kind, error or kind(), trace)
     else:
-        logger().critical("ended_by_error", exc_info=(kind, error, trace))
+        logger().critical("unhandled_error", exc_info=(kind, error, trace))

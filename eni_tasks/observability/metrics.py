@@ -1,8 +1,8 @@
 """Every metric of the system: name, kind, labels, meaning. No metric is named anywhere else.
 
-Gauges are computed by the exporter from shared state at each look. Counters and histograms are made by
-the processes that do the work (`counters`) and summed in Redis. Cilium's names and labels are kept where
-they mean the same; `docs/metrics.md` shows this table to people.
+Gauges are computed by the exporter from shared state at each read. Counters and histograms are counted by the
+processes that do the work (`counters`) and summed in Redis. Cilium's names and labels are kept where they mean the
+same. `docs/metrics.md` shows this table.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Kind(StrEnum):
 
 
 class Metric(NamedTuple):
-    """One metric; the name is without the prefix. `per_node` ones can be switched off."""
+    """One metric; the name is without the prefix. Those that are `per_node` can be switched off."""
 
     name: str
     kind: Kind
@@ -62,7 +62,7 @@ FLEET = (
     ),
     Metric("nodes", Kind.GAUGE, "Nodes by the planner's reason why there is (or is not) something to do", ("reason",)),
     Metric("nodes_ready", Kind.GAUGE, "Nodes whose pool is at size and shown in their object"),
-    Metric("nodes_in_trouble", Kind.GAUGE, "Nodes whose last run met trouble; `eni-tasks status` tells it"),
+    Metric("nodes_in_trouble", Kind.GAUGE, "Nodes whose last run met trouble; `eni-tasks status` shows it"),
     Metric(
         "oldest_deficit_seconds",
         Kind.GAUGE,
@@ -105,7 +105,7 @@ WORK = (
     Metric(
         "work_entries",
         Kind.GAUGE,
-        "Pending work, by kind (maintain, publish, fleet) and state: queued, waiting (back-off, budget), claimed",
+        "Pending work, by kind (maintain, publish, fleet) and state: queued, waiting (back-off, rate limit), claimed",
         ("kind", "state"),
     ),
     Metric("work_overdue", Kind.GAUGE, "Work that should have been served by now; it is requeued", ("kind",)),
@@ -126,7 +126,7 @@ WORK = (
     Metric(
         "task_run_seconds",
         Kind.HISTOGRAM,
-        "Length of a run; outcome is ok, skipped (another worker was at it), failed, or error (it raised)",
+        "Length of a run; outcome is ok, skipped (another worker has the claim), failed, or error (it raised)",
         ("task", "outcome"),
         _RUN_SECONDS,
     ),
@@ -143,26 +143,26 @@ EC2 = (
     Metric(
         "ec2_api_rate_limit_duration_seconds",
         Kind.HISTOGRAM,
-        "What a call waited for its budget, on the spot",
+        "How long a call waited for a token within its run",
         ("operation",),
         _CALL_SECONDS,
     ),
     Metric(
         "ec2_rate_limit_tokens",
         Kind.GAUGE,
-        "Calls that may be made at once, for all workers together; absent without a budget",
+        "Tokens left in the bucket: calls that all workers together may make at once; absent without a limit",
         ("operation",),
     ),
     Metric(
         "ec2_rate_limit_size",
         Kind.GAUGE,
-        "What the bucket holds when it is full; absent without a budget",
+        "Tokens in a full bucket; absent without a limit",
         ("operation",),
     ),
     Metric(
         "ec2_rate_limit_share",
         Kind.GAUGE,
-        "Share of the refill rate that is in force: 1, halved each time that EC2 throttles",
+        "Share of the refill rate that is in force: 1; halved each time that EC2 throttles",
         ("operation",),
     ),
     Metric(
@@ -198,8 +198,8 @@ CHANGES = (
 )
 
 EXPORTER = (
-    Metric("state_up", Kind.GAUGE, "1 if Redis answered the exporter's last look; 0: nothing else is shown"),
-    Metric("exporter_look_seconds", Kind.GAUGE, "How long that look took"),
+    Metric("state_up", Kind.GAUGE, "1 if Redis answered the exporter's last read; 0: nothing else is shown"),
+    Metric("exporter_read_seconds", Kind.GAUGE, "How long that read took"),
 )
 
 METRICS = {metric.name: metric for group in (FLEET, FACTS, WORK, EC2, CHANGES, EXPORTER) for metric in group}

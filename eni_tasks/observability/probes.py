@@ -1,8 +1,8 @@
-"""What a process tells the probes of Kubernetes: two files in a folder of its own, `alive` and `ready`.
+"""How a process reports to Kubernetes' probes: two files in a folder of its own, `alive` and `ready`.
 
-The age of `alive` says how long the process has been stuck, the existence of `ready` that it serves. So a
-probe is one `find`, which starts no interpreter and asks no broker: an outage of Redis restarts nobody.
-When a process gives these signs is decided by whoever runs its loop.
+The age of `alive` is how long the process has been stuck; `ready` exists while it serves. So a probe is one `find`,
+which starts no interpreter and asks no broker: an outage of Redis restarts no process. The loop of each process decides
+when to update the files.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from pathlib import Path
 from eni_tasks.errors import InvalidInput
 from eni_tasks.observability.logs import logger
 
-SHORTEST_PAUSE_SECONDS = 1.0  # between two touches: probes look at minutes
+SHORTEST_PAUSE_SECONDS = 1.0  # between two touches: probes allow minutes
 
 
 class Probes:
     """The two files.
 
     Args:
-        folder: where they are; "" means that nobody looks, and nothing is written.
+        folder: where they are; with "" nothing is written.
 
     Raises:
         InvalidInput: there can be no files in that folder.
@@ -39,14 +39,14 @@ class Probes:
                 raise InvalidInput(f"ENI_TASKS_PROBE_DIR={folder} is no folder to write to: {error}") from error
 
     def alive(self) -> None:
-        """Say that the process is not stuck; may be called as often as one likes."""
+        """Report that the process is not stuck; may be called often."""
         now = time.monotonic()
         if now - self._touched_at >= SHORTEST_PAUSE_SECONDS:
             self._touched_at = now
             self._write("alive", exists=True)
 
     def ready(self, *, yes: bool) -> None:
-        """Say whether the process serves."""
+        """Report whether the process serves."""
         self._write("ready", exists=yes)
 
     def _write(self, name: str, *, exists: bool) -> None:

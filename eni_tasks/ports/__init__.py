@@ -1,1 +1,1 @@
-"""What the use cases need from the outside, as Protocols in the domain's words."""
+"""What the services need from the outside, as Protocols in the domain's words."""

@@ -1,4 +1,4 @@
-"""What `doctor` asks the systems around us, each in one round trip or two; nothing is changed by asking."""
+"""What `doctor` asks other systems, each in one or two round trips; asking changes nothing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from eni_tasks.model.network import InstanceId, InterfaceId, SubnetId, Value
 
 
 class ClusterRights(Protocol):
-    """The API server's word on what it serves and what we may do; raises ClusterUnavailable, ClusterRefused."""
+    """What the API server serves, and what we may do there; raises ClusterUnavailable, ClusterRefused."""
 
     def serves(self) -> frozenset[str]:
         """Name the resources of cilium.io/v2, subresources as `ciliumnodes/status`; none if there is no such group."""
@@ -21,12 +21,12 @@ class ClusterRights(Protocol):
         ...
 
     def now(self) -> float | None:
-        """The server's clock in whole seconds; None if it tells none."""
+        """The server's clock in whole seconds; None if it gives none."""
         ...
 
 
 class Right(StrEnum):
-    """What EC2 says about an action."""
+    """EC2's answer about an action."""
 
     ALLOWED = "allowed"
     DENIED = "denied"
@@ -42,9 +42,9 @@ class Permission(Value, frozen=True):
 
 
 class Sample(Value, frozen=True):
-    """Real things to ask about, since rights may depend on them; "" and () where none is known.
+    """Real resources to ask about, since rights may depend on them; "" and () where none is known.
 
-    The interface is one of ours: policies let us change only those that bear our tag.
+    The interface is one of ours: policies let us change only those that carry our tags.
     """
 
     tags: Mapping[str, str] = {}
@@ -56,7 +56,7 @@ class Sample(Value, frozen=True):
 
 
 class Ec2Rights(Protocol):
-    """EC2's word on what we may do; raises Ec2Error when it gives none at all, InvalidInput without a region."""
+    """What EC2 permits us to do; raises Ec2Error when it does not answer at all, InvalidInput without a region."""
 
     def identity(self) -> str:
         """Who we are to AWS: the ARN."""

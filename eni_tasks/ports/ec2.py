@@ -1,4 +1,4 @@
-"""EC2, as the use cases see it.
+"""EC2, as the services see it.
 
 Every method raises `Ec2Error` with the reaction that its code asks for; a method that reads in
 pages or batches raises if any part fails, so that a half-read answer never leaves the adapter.
@@ -71,15 +71,11 @@ class Ec2(Protocol):
         ...
 
     def set_delete_on_termination(self, interface_id: InterfaceId, attachment_id: str) -> None:
-        """Let the interface die with its instance."""
+        """Have the interface deleted with its instance."""
         ...
 
     def assign_addresses(self, interface_id: InterfaceId, count: int) -> tuple[str, ...]:
         """Assign `count` more secondary addresses; returns the new ones, as EC2 confirmed them."""
-        ...
-
-    def detach_interface(self, attachment_id: str) -> None:
-        """Begin to detach; an attachment that is not there counts as done."""
         ...
 
     def delete_interface(self, interface_id: InterfaceId) -> None:

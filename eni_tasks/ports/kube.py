@@ -1,7 +1,7 @@
 """CiliumNode objects, as the use cases see them.
 
-Objects travel as the API's own JSON (`dict[str, Any]`), trimmed to what we read and write; their
-meaning is given by `eni_tasks.domain.cilium_node`.
+An object that can't be understood is given like any other, with its `problem`: it exists, and must not be
+taken for deleted.
 """
 
 from __future__ import annotations
@@ -10,25 +10,25 @@ from collections.abc import Generator, Iterator, Sequence
 from typing import Any, Protocol
 
 from eni_tasks.errors import TransientError
+from eni_tasks.model.cilium_node import CiliumNode
 from eni_tasks.model.network import NodeName, Value
 
-KubeObject = dict[str, Any]
 PatchOps = Sequence[dict[str, Any]]
 
 
 class CiliumNodes(Protocol):
     """Reading one object and patching it; raises NodeGone, ConflictError, ClusterUnavailable, ClusterRefused."""
 
-    def get(self, name: NodeName) -> KubeObject:
-        """Read one object, trimmed as the watcher stores it."""
+    def get(self, name: NodeName) -> CiliumNode:
+        """Read one object."""
         ...
 
-    def patch_status(self, name: NodeName, operations: PatchOps) -> KubeObject:
-        """Apply JSON Patch operations to the status subresource; returns the object after it, trimmed."""
+    def patch_status(self, name: NodeName, operations: PatchOps) -> CiliumNode:
+        """Apply JSON Patch operations to the status subresource; returns the object after it."""
         ...
 
-    def patch_spec(self, name: NodeName, operations: PatchOps) -> KubeObject:
-        """Apply JSON Patch operations to the object itself; returns the object after it, trimmed."""
+    def patch_spec(self, name: NodeName, operations: PatchOps) -> CiliumNode:
+        """Apply JSON Patch operations to the object itself; returns the object after it."""
         ...
 
 
@@ -39,7 +39,7 @@ class HistoryGone(TransientError):
 class Page(Value, frozen=True):
     """A part of the list; `resource_version` is the same in all parts."""
 
-    objects: tuple[KubeObject, ...]
+    objects: tuple[CiliumNode, ...]
     resource_version: str
 
 
@@ -50,7 +50,7 @@ class Changes(Value, frozen=True):
     """
 
     resource_version: str
-    changed: tuple[KubeObject, ...] = ()
+    changed: tuple[CiliumNode, ...] = ()
     gone: tuple[tuple[NodeName, str], ...] = ()
 
 
@@ -59,6 +59,10 @@ class NodeFeed(Protocol):
 
     def pages(self) -> Iterator[Page]:
         """Read all objects as of one version, in pages."""
+        ...
+
+    def version(self) -> str:
+        """The version that the API server is at."""
         ...
 
     def changes(self, resource_version: str, timeout_seconds: int) -> Generator[Changes, None, None]:

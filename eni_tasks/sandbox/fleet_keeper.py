@@ -1,8 +1,8 @@
 """`python -m eni_tasks.sandbox.fleet_keeper`: a fleet of simulated nodes as a process of its own.
 
-For where the servers are started by others, as by Compose. Nodes are brought to the wanted number again and
-again, so it may be restarted, and so may the EC2 sandbox (which then has forgotten its instances). KUBECONFIG
-leads to the Kubernetes API, ours or a real one. SIGTERM and SIGINT end it; the nodes stay.
+For servers that something else starts, such as Compose. It brings the fleet to the wanted number of nodes every
+few seconds, so it may be restarted, and so may the EC2 sandbox (which then has forgotten its instances).
+KUBECONFIG leads to the Kubernetes API, the sandbox's or a real one. SIGTERM and SIGINT end it; the nodes stay.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from eni_tasks.errors import EniTasksError, NodeGone
 from eni_tasks.sandbox.ec2.admin import Ec2Admin
 from eni_tasks.sandbox.ec2.records import WorldView
 from eni_tasks.sandbox.fleet import Agents, Fleet
+from eni_tasks.sandbox.serving import ENDING_SIGNALS, hold_signals
 
 _KEEP_SECONDS = 10.0
-_ENDING = {signal.SIGTERM, signal.SIGINT}
 
 
 def _arguments() -> argparse.Namespace:
@@ -39,10 +39,10 @@ def _arguments() -> argparse.Namespace:
 
 
 def network(view: WorldView) -> dict[str, Any]:
-    """What `Fleet` has to know of a default world (`ec2.worlds`) that was built elsewhere.
+    """What `Fleet` must know of a default world (`ec2.worlds`) that another process built.
 
     Args:
-        view: everything there is.
+        view: all records of that world.
 
     Returns:
         The subnets for nodes and for pods by zone, and the security group of nodes.
@@ -60,7 +60,7 @@ def network(view: WorldView) -> dict[str, Any]:
 def _live(fleet: Fleet, nodes: int, pause_seconds: float) -> None:
     agents = Agents(fleet, 1 / pause_seconds, seed=1)
     keep_at = 0.0
-    while signal.sigtimedwait(_ENDING, pause_seconds) is None:
+    while signal.sigtimedwait(ENDING_SIGNALS, pause_seconds) is None:
         if time.monotonic() >= keep_at:
             fleet.keep(nodes)
             keep_at = time.monotonic() + _KEEP_SECONDS
@@ -73,13 +73,13 @@ def _live(fleet: Fleet, nodes: int, pause_seconds: float) -> None:
 def main() -> int:
     """Keep the fleet until a signal comes; returns the exit code."""
     arguments = _arguments()
-    signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
+    hold_signals()
     try:
         ec2 = Ec2Admin(arguments.ec2)
         fleet = Fleet(ec2, network(ec2.view()), KubeClient(30.0, 8))
         _live(fleet, arguments.nodes, 1 / arguments.changes_per_second)
     except (EniTasksError, urllib3.exceptions.HTTPError, RuntimeError) as error:
-        # Whoever started us starts us again; then everything is looked at anew.
+        # The service manager starts this process again, which then reads everything again.
         sys.stderr.write(f"{error}\n")
         return 1
     return 0

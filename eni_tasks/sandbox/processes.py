@@ -1,7 +1,7 @@
-"""Child processes of the sandbox: started in order, ended cleanly, none left behind.
+"""Child processes of the sandbox: started in order, suspended and resumed, ended cleanly.
 
-Each runs in a session of its own, so that Ctrl-C reaches only the sandbox, which then ends them in
-order; should the sandbox itself be killed, the kernel ends them.
+Each runs in a session of its own, so that Ctrl-C reaches only the sandbox, which then ends them in order. If
+the sandbox itself is killed, the kernel sends them SIGTERM.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from shutil import which
 from typing import Any
@@ -37,7 +38,8 @@ class Children:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.running: dict[str, subprocess.Popen[bytes]] = {}
-        self._starts: dict[str, Callable[[], object]] = {}  # how each was started, to do so again
+        self._starts: dict[str, Callable[[], object]] = {}  # starts each child again, the same way
+        self._suspended: set[str] = set()
 
     def start(self, name: str, module: str, arguments: Sequence[str], environment: Mapping[str, str]) -> None:
         """Start `python -m module arguments`."""
@@ -47,30 +49,53 @@ class Children:
     def again(self, name: str) -> None:
         """Kill a child if it still runs, and start it the way it was started before.
 
-        A server that is to be found where it was needs a port of its own choice among its arguments.
+        A server keeps its address only if its port is among its arguments.
         """
         child = self.running[name]
         child.kill()
+        self.resume(name)  # for its own children, which outlive it
         child.wait()
         if child.stdout:
             child.stdout.close()
         self._starts[name]()
 
-    def start_server(self, name: str, module: str, arguments: Sequence[str] = ()) -> dict[str, Any]:
-        """Start a server that says in one line of JSON where it is; returns that.
+    def suspend(self, name: str) -> None:
+        """Stop a child and its own children where they are (SIGSTOP), until `resume`.
 
         Raises:
-            PermanentError: it ended, or said nothing sensible.
+            PermanentError: the child has ended.
+        """
+        child = self.running[name]
+        if child.poll() is not None:
+            raise PermanentError(f"{name} has ended and cannot be suspended; see {self.folder / name}.log")
+        self._suspended.add(name)
+        os.killpg(child.pid, signal.SIGSTOP)
+        # The signal works asynchronously: wait until it has, and leave the status of an ended child for `poll`.
+        os.waitid(os.P_PID, child.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+
+    def resume(self, name: str) -> None:
+        """Let a child that was suspended, and its own children, continue (SIGCONT)."""
+        if name in self._suspended:
+            self._suspended.remove(name)
+            # Fails if all of them were killed meanwhile.
+            with suppress(ProcessLookupError):
+                os.killpg(self.running[name].pid, signal.SIGCONT)
+
+    def start_server(self, name: str, module: str, arguments: Sequence[str] = ()) -> dict[str, Any]:
+        """Start a server that prints one line of JSON when it is ready; returns that.
+
+        Raises:
+            PermanentError: it ended, or printed something else.
         """
         self._starts[name] = lambda: self.start_server(name, module, arguments)
         command = [sys.executable, "-m", module, *arguments]
         child = self._start(name, command, os.environ, stdout=subprocess.PIPE)
         line = child.stdout.readline() if child.stdout else b""
         try:
-            told: dict[str, Any] = json.loads(line)
+            ready: dict[str, Any] = json.loads(line)
         except ValueError as error:
             raise PermanentError(f"{name} did not start; see {self.folder / name}.log") from error
-        return told
+        return ready
 
     def start_redis(self) -> str:
         """Start a Redis of our own without persistence; returns its URL.
@@ -106,13 +131,14 @@ class Children:
         raise PermanentError(f"redis did not start; see {self.folder / 'redis'}.log")
 
     def dead(self) -> list[str]:
-        """Names of the children that ended by themselves."""
+        """Returns the names of the children that ended by themselves."""
         return [name for name, child in self.running.items() if child.poll() is not None]
 
     def stop(self) -> None:
-        """End all children, the last one first; whoever does not go within the grace is killed."""
+        """End all children, the last one first; those that do not end within the grace period are killed."""
         for name in reversed(list(self.running)):
             self.running[name].terminate()
+            self.resume(name)
         deadline = time.monotonic() + GRACE_SECONDS
         for child in reversed(list(self.running.values())):
             try:
@@ -142,7 +168,7 @@ class Children:
 
 
 def free_port() -> int:
-    """A TCP port that nobody listens on."""
+    """Returns a TCP port on which no process listens."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -1,4 +1,4 @@
-"""The whole system on a laptop: servers, then our own processes, then the fleet; ended in reverse."""
+"""The whole system on a laptop: servers, then the product's processes, then the fleet; ended in reverse."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any, Self
 
 from eni_tasks.adapters.kube.client import KubeClient
 from eni_tasks.bootstrap import Services
+from eni_tasks.model.ec2_actions import AWS_RATE_LIMITS
 from eni_tasks.sandbox.ec2.admin import Ec2Admin
 from eni_tasks.sandbox.fleet import Fleet
 from eni_tasks.sandbox.kube.admin import KubeAdmin, write_kubeconfig
@@ -22,33 +23,23 @@ from eni_tasks.tasks.messages import CeleryMessages
 
 CLUSTER = "sandbox"
 # The laptop's EC2 has no quota on calls unless asked to, so a fleet fills as fast as the machine can.
-NO_BUDGETS = ",".join(
-    f"{action}=0:0"
-    for action in (
-        "CreateNetworkInterface",
-        "AttachNetworkInterface",
-        "ModifyNetworkInterfaceAttribute",
-        "AssignPrivateIpAddresses",
-        "DetachNetworkInterface",
-        "DeleteNetworkInterface",
-    )
-)
+NO_RATE_LIMITS = ",".join(f"{action}=0:0" for action in AWS_RATE_LIMITS)
 
 
 class Sandbox:
     """Everything that runs. Use as a context manager: leaving it ends all processes.
 
     Args:
-        progress: told what is being started, one short line at a time.
+        progress: called with one short line for each thing that is started.
         ec2_arguments: more arguments for the EC2 server, such as a latency.
         lasting_objects: the API server may be started again: it stays where it is, and keeps its objects.
         aws_budgets: keep AWS's documented budgets, and let the EC2 server throttle by them.
         with_flower: start Flower too.
-        start_system: start our own processes at once; else `start_system` does it later.
+        start_system: start the product's processes at once; else `start_system` does it later.
         settings: more ENI_TASKS_ variables.
     """
 
-    def __init__(  # noqa: PLR0913 - what a caller may turn, each with a default
+    def __init__(  # noqa: PLR0913 - what a caller may choose, each with a default
         self,
         progress: Callable[[str], None] = lambda _: None,
         *,
@@ -62,7 +53,7 @@ class Sandbox:
         self._progress = progress
         self._ec2_arguments = (*ec2_arguments, *(("--throttle", "1") if aws_budgets else ()))
         self._lasting_objects = lasting_objects
-        self._budgets = {} if aws_budgets else {"ENI_TASKS_BUDGETS": NO_BUDGETS}
+        self._budgets = {} if aws_budgets else {"ENI_TASKS_RATE_LIMITS": NO_RATE_LIMITS}
         self._with_flower = with_flower
         self._start_at_once = start_system
         self._settings = dict(settings or {})
@@ -108,7 +99,7 @@ class Sandbox:
             "AWS_ENDPOINT_URL": world["url"],
             "AWS_REGION": world["region"],
             "AWS_ACCESS_KEY_ID": "sandbox",
-            "AWS_SECRET_ACCESS_KEY": "any-secret-will-do",  # a word of its own: a log that shows it is found out
+            "AWS_SECRET_ACCESS_KEY": "any-secret-will-do",  # a text of its own, so that tests find it in a log
             "AWS_EC2_METADATA_DISABLED": "true",
             "KUBECONFIG": kubeconfig,
         }
@@ -116,7 +107,7 @@ class Sandbox:
         own = {name: value for name, value in self.environment.items() if inherited.get(name) != value}
         lines = [f"export {name}={shlex.quote(value)}\n" for name, value in own.items()]
         (self.folder / "env").write_text("".join(lines))
-        self._progress(f"in another terminal, `. {self.folder}/env` lets eni-tasks speak with this sandbox")
+        self._progress(f"in another terminal, `. {self.folder}/env` points eni-tasks to this sandbox")
 
     def start_system(self) -> None:
         """Start the watcher, a worker per queue, and Flower."""

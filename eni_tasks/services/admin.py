@@ -44,6 +44,9 @@ class Admin:
         """
         if self._state.nodes.object(name) is None:
             raise _unknown(name)
+        if kind is WorkKind.MAINTAIN:
+            # What earlier runs learned (a back-off, a refused interface) must not stop what a person asks for.
+            self._state.nodes.delete_memory(name)
         sent = self._work.enqueue(kind, [(name, Urgency.EMPTY)], ends_wait=True)
         said = f"{kind} of {name} is enqueued."
         said += "" if sent else " It was waiting or running already; that run will do it."
@@ -99,14 +102,13 @@ class Admin:
     def resume(self) -> Report:
         """Let mutations continue that a pause, or trouble of the whole account, stopped.
 
-        A breaker that is closed here opens again at the next call if its trouble is not over. The breaker of reads
-        stays: nothing may be changed on facts that are not known.
+        A breaker that is closed here opens again at the next call if its trouble is not over.
 
         Returns:
             A report with the pause that was ended and the actions whose breakers were closed.
         """
         summary = self._state.summary.read(())
-        actions = [action for action in summary.breakers if action in summary.buckets]
+        actions = list(summary.breakers)
         for action in actions:
             self._state.limiter.close_breaker(action)
         said = [f"{action} may be tried again ({summary.breakers[action].why.rstrip('.')})." for action in actions]
@@ -119,7 +121,8 @@ class Admin:
             self._state.events.append("Resume", {"actions": ", ".join(actions), "paused_by": paused_by})
             short = self._state.nodes.in_deficit()
             self._work.enqueue(WorkKind.MAINTAIN, [(name, Urgency.DEFICIT) for name in short], ends_wait=True)
-            said.append(f"{len(short)} nodes that lack addresses continue at once.")
+            self._work.enqueue_pass(Pass.INVENTORY, ends_wait=True)
+            said.append(f"{len(short)} nodes that lack addresses continue at once, and everything is read again.")
         else:
             said.append("Nothing was paused or stopped.")
         return {"paused": False, "ended": _plain(before), "closed": actions, "explanation": said}
@@ -138,10 +141,10 @@ class Admin:
             A report: the claims that were ended, and what its journal says.
 
         Raises:
-            NodeGone: no such node is known; nothing was done.
+            NodeGone: no such node is known, and nothing is left of one; nothing was done.
         """
         if self._state.nodes.object(name) is None:
-            raise _unknown(name)
+            return self._unlock_removed(name)
         lefts = {kind: self._state.queue.end_claim(kind, name) for kind in NODE_WORK}
         ended = {kind: left for kind, left in lefts.items() if left is not None}
         # Read after no worker can begin anything any more: what is running by now is all that there is.
@@ -164,6 +167,16 @@ class Admin:
         if readable is False:
             said.append(f"Check whether that interface exists, then: eni-tasks unlock {name} --delete-journal")
         return {"node": name, "ended": dict(ended), "journal": readable, "explanation": said}
+
+    def _unlock_removed(self, name: NodeName) -> Report:
+        """Delete what is left of a node that was removed."""
+        if name not in self._state.nodes.leftovers():
+            raise _unknown(name)
+        self._state.queue.remove(name)
+        self._state.nodes.remove_leftovers(name)
+        self._state.events.append("Unlock", {"node": name, "kinds": "leftovers"})
+        said = f"No CiliumNode {name} is known; what was left of it in Redis is deleted."
+        return {"node": name, "ended": {}, "journal": None, "explanation": [said]}
 
     def delete_journal(self, name: NodeName) -> Report:
         """Delete a journal entry that can't be decoded; one that can is a worker's to end.

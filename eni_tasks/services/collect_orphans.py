@@ -112,9 +112,8 @@ class OrphanCollector:
         return max(PAUSE_SECONDS, min([*waiting.values(), *looks])) if waiting or looks else None
 
     def _rule_now(self) -> orphans.Rule:
-        """The rule with the VPCs of the nodes as last read."""
-        known = self._state.network.infrastructure()
-        return msgspec.structs.replace(self._rule, vpc_ids=frozenset(known.vpcs if known else ()))
+        """The rule with the VPCs in which there are nodes, or were until a day ago."""
+        return msgspec.structs.replace(self._rule, vpc_ids=frozenset(self._state.network.recent_vpcs()))
 
     def _list(self, rule: orphans.Rule) -> tuple[list[Interface], dict[InterfaceId, str]]:
         """List our unattached interfaces: those that no journal names, and why the others are kept."""
@@ -133,7 +132,7 @@ class OrphanCollector:
         ends_at = time.monotonic() + DEADLINE_SECONDS
         for interface in chosen:
             try:
-                deleted = self._mutator.call(
+                deleted: bool | None = self._mutator.call(
                     claim, "DeleteNetworkInterface", partial(self._deleted, interface.id), urgent=False
                 )
                 why = "" if deleted else "it is in use after all"
@@ -144,13 +143,17 @@ class OrphanCollector:
                 if error.reaction in _ACCOUNT_TROUBLE:
                     report["stopped"] = str(error)
                     return
-                why = str(error)
-            # If it is seen again, it counts as new: an interface that EC2 keeps refusing doesn't block the others.
-            self._state.orphans.forget(interface.id)
+                deleted, why = None, str(error)
             del report["waiting"][interface.id]
-            if why:
+            if why and deleted is None:
+                # An interface that EC2 keeps refusing is tried in each pass, and doesn't hold up the others.
+                self._state.orphans.put_last(interface.id, self._rule.grace_seconds)
+                report["kept"][interface.id] = why
+            elif why:
+                self._state.orphans.forget(interface.id)
                 report["kept"][interface.id] = why
             else:
+                self._state.orphans.forget(interface.id)
                 report["deleted"].append(interface.id)
                 self._mutator.counters.count("orphans_deleted_total")
                 self._state.events.append("DeleteNetworkInterface", {**_named(interface), "why": "orphan"})

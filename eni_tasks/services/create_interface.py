@@ -7,9 +7,12 @@ If a worker dies, the next one that claims the node resumes at the step in the j
 
 - intent: the create is repeated. It carries the same client token, so EC2 answers the same interface.
 - attaching: an attach has no token, so the interface is looked up first. It may be attached already.
+- undo: the interface is looked up before it is deleted. It may be in use after all.
 - attached: the interface is used. Only setting delete-on-termination is tried again.
 
-Only a live claim can write the journal. If the journal is lost, `collect_orphans` finds the interface by its tags.
+If Redis lost its last writes (another state generation began), the journal may be older than what was done. The
+interface is then looked up at every step. Only a live claim can write the journal. If the journal is lost,
+`collect_orphans` finds the interface by its tags.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from itertools import count
 
 import msgspec
 
+from eni_tasks.domain.interface_refusals import accepted
 from eni_tasks.errors import Ec2Error, Ec2Reaction, LeaseLost
 from eni_tasks.model.network import Interface, InterfaceId
 from eni_tasks.model.plan import CreateInterface, SetDeleteOnTermination
@@ -27,13 +31,12 @@ from eni_tasks.model.state import NodeState, Outcome
 from eni_tasks.model.work import Claim
 from eni_tasks.services.journal import Creation, CreationStep, decode, encode
 from eni_tasks.services.mutate import Mutator, new_reservation
-from eni_tasks.services.refusals import NOTHING_ELSE, react_to_refusal
+from eni_tasks.services.refusals import NOTHING_ELSE, SHARED, react_to_refusal
 from eni_tasks.services.step import Step
 from eni_tasks.state.limiter import Draw
 
 MAX_INDEX_TRIES = 5
 YOUNG_SECONDS = 60.0  # for so long an id that EC2 just gave may be unknown to other servers of EC2
-RETRY_SECONDS = 2.0
 REPLACED = "the instance was replaced"
 
 # After these answers to a repeated create the interface certainly does not exist.
@@ -74,6 +77,7 @@ class InterfaceCreator:
             reservation=new_reservation(action.subnet_id, action.secondary_count + 1),
             begun_at=state.now,
             device_index=action.device_index,
+            generation=state.generation,
         )
         return self._continue(claim, state, creation, urgent=urgent, resumed=False)
 
@@ -94,12 +98,15 @@ class InterfaceCreator:
     def _continue(self, claim: Claim, state: NodeState, creation: Creation, *, urgent: bool, resumed: bool) -> Step:
         """Take the steps that are left, one after the other."""
         reached: Creation | Step = creation
+        doubtful = creation.generation != state.generation
         if creation.step is CreationStep.INTENT:
             reached = self._send_create(claim, state, creation, urgent=urgent, resumed=resumed)
+            if doubtful and isinstance(reached, Creation):
+                reached = self._look_up(claim, state, reached)
+        elif doubtful or creation.step in (CreationStep.ATTACHING, CreationStep.UNDO):
+            reached = self._look_up(claim, state, creation)
         elif creation.step is CreationStep.CREATED and _replaced(state, creation):
             reached = self._turn_back(claim, creation, REPLACED)
-        elif creation.step is CreationStep.ATTACHING:
-            reached = self._look_up(claim, state, creation)
         elif creation.step is CreationStep.ATTACHED:
             self._record_attached(claim, state, creation)
         if isinstance(reached, Creation) and reached.step is CreationStep.CREATED:
@@ -141,7 +148,7 @@ class InterfaceCreator:
             unclear = error.reaction is Ec2Reaction.AMBIGUOUS or (resumed and error.reaction not in _NOT_CREATED)
             if unclear:
                 # The journal stays: a repeated create with the same token shows whether it exists.
-                return Step(stop=True, failed=True, trouble=str(error))
+                return Step(stop=True, failed=True, shared=error.reaction in SHARED, trouble=str(error))
             dropped = Outcome(journal=b"", reservation=creation.reservation)
             return react_to_refusal(self._mutator, error, claim, state, request.subnet_id, dropped)
         taken = len(interface.addresses) + 1
@@ -150,6 +157,7 @@ class InterfaceCreator:
             step=CreationStep.CREATED,
             interface=interface,
             reservation=msgspec.structs.replace(creation.reservation, count=taken),
+            generation=state.generation,
         )
         self._write(claim, created, Outcome(reservation=creation.reservation, taken=taken))
         # Counted once it is recorded, so that a create that is repeated for lack of an answer counts once.
@@ -189,7 +197,7 @@ class InterfaceCreator:
         passing = error.reaction is Ec2Reaction.RETRY_LATER or (error.reaction is Ec2Reaction.STALE_VIEW and young)
         if passing and not error.index_taken:
             self._state.runs.record(claim, Outcome(instance_id=creation.request.instance_id))
-            return Step(stop=True, again_after_seconds=RETRY_SECONDS, trouble=str(error))
+            return Step(stop=True, failed=True, shared=error.reaction in SHARED, trouble=str(error))
         undo = msgspec.structs.replace(creation, step=CreationStep.UNDO, why=f"{error.code}: {error.message}")
         entry = Outcome(journal=encode(undo))
         reacted = react_to_refusal(self._mutator, error, claim, state, creation.request.subnet_id, entry)
@@ -197,18 +205,28 @@ class InterfaceCreator:
         return msgspec.structs.replace(reacted, did=deleted.did, stop=reacted.stop or deleted.stop)
 
     def _look_up(self, claim: Claim, state: NodeState, creation: Creation) -> Creation | Step:
-        """Find out how far an interrupted attach came: created, attached, or to be undone."""
+        """Find out where the interface is: to be attached, attached, to be undone, or gone."""
         interface_id, instance_id = creation.created.id, creation.request.instance_id
         seen = self._ec2.interfaces_by_id([interface_id]).get(interface_id)
         if seen is None and state.now - creation.begun_at < YOUNG_SECONDS:
-            return Step(stop=True, again_after_seconds=RETRY_SECONDS, did=f"{interface_id} is not listed yet")
-        if seen is not None and seen.instance_id == instance_id:
+            return Step(stop=True, failed=True, shared=True, did=f"{interface_id} is not listed yet")
+        if seen is None:
+            return self._give_up(claim, creation, f"{interface_id} does not exist any more")
+        if seen.instance_id == instance_id:
             index = creation.device_index if seen.device_index is None else seen.device_index
             return self._attached(claim, state, creation, index, seen.attachment_id)
-        if seen is None or seen.instance_id or _replaced(state, creation):
-            why = REPLACED if _replaced(state, creation) else "it is attached elsewhere, or gone"
-            return self._turn_back(claim, creation, why)
-        return msgspec.structs.replace(creation, step=CreationStep.CREATED)
+        if seen.instance_id or seen.attachment_id:
+            return self._give_up(
+                claim, creation, f"{interface_id} is attached to {seen.instance_id or 'another owner'}"
+            )
+        if creation.step is CreationStep.UNDO or _replaced(state, creation):
+            return self._turn_back(claim, creation, creation.why or REPLACED)
+        return msgspec.structs.replace(creation, step=CreationStep.CREATED, generation=state.generation)
+
+    def _give_up(self, claim: Claim, creation: Creation, why: str) -> Step:
+        """Delete the journal entry of an interface that is not this system's to attach or delete."""
+        self._end(claim, Outcome(reservation=creation.reservation))
+        return Step(did=f"gave up creating an interface: {why}")
 
     def _attached(self, claim: Claim, state: NodeState, creation: Creation, index: int, attachment_id: str) -> Creation:
         """Enter the interface among the instance's, together with the journal's step."""
@@ -220,7 +238,9 @@ class InterfaceCreator:
             attachment_id=attachment_id,
             attachment_status="attached",
         )
-        attached = msgspec.structs.replace(creation, step=CreationStep.ATTACHED, interface=interface)
+        attached = msgspec.structs.replace(
+            creation, step=CreationStep.ATTACHED, interface=interface, generation=state.generation
+        )
         self._write(claim, attached, _entered(state, attached))
         return attached
 
@@ -253,6 +273,7 @@ class InterfaceCreator:
             f"created {interface.id} in {interface.subnet_id} with {len(interface.addresses)} addresses, "
             f"attached at device {interface.device_index}"
         )
+        trouble = ""
         if creation.request.delete_on_termination:
             try:
                 self._send_delete_on_termination(claim, interface.id, interface.attachment_id, urgent=urgent)
@@ -260,15 +281,24 @@ class InterfaceCreator:
                 if error.reaction is Ec2Reaction.STALE_VIEW:
                     # It is no longer attached as recorded: the next run looks it up.
                     self._write(claim, msgspec.structs.replace(creation, step=CreationStep.ATTACHING))
-                return Step(did=did, changed=True, stop=True, failed=True, trouble=str(error))
+                    return Step(did=did, changed=True, stop=True, failed=True, trouble=str(error))
+                # The interface works, so the node continues. The plan sets the flag once no address is needed.
+                trouble = str(error)
+                creation = msgspec.structs.replace(
+                    creation, request=msgspec.structs.replace(creation.request, delete_on_termination=False)
+                )
         fields: dict[str, str | int | float] = {
             "node": claim.name,
             "interface": interface.id,
             "subnet": interface.subnet_id,
             "count": len(interface.addresses),
         }
-        self._end(claim, Outcome(event=("CreateNetworkInterface", fields)))
-        return Step(did=did, changed=True, interfaces=_with_created(state, creation))
+        interfaces = _with_created(state, creation)
+        outcome = Outcome(event=("CreateNetworkInterface", fields))
+        if trouble and interfaces is not None:
+            outcome = msgspec.structs.replace(outcome, instance_id=creation.request.instance_id, interfaces=interfaces)
+        self._end(claim, outcome)
+        return Step(did=did, changed=True, trouble=trouble, interfaces=interfaces, memory=accepted(state.memory))
 
     def _send_delete_on_termination(
         self, claim: Claim, interface_id: InterfaceId, attachment_id: str, *, urgent: bool

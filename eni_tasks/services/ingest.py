@@ -7,8 +7,7 @@ collects the requests of a second into one call.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Sequence
 
 import msgspec
 
@@ -16,10 +15,12 @@ from eni_tasks.domain import watermark
 from eni_tasks.domain.cilium_node import parse_node
 from eni_tasks.domain.estimate import figures_from_object
 from eni_tasks.errors import InvalidInput
+from eni_tasks.model.cilium_node import CiliumNode, version_key
 from eni_tasks.model.network import InstanceId, NodeName
 from eni_tasks.model.node import Node, Policy
 from eni_tasks.model.plan import Urgency
 from eni_tasks.observability.logs import logger
+from eni_tasks.ports.kube import Page
 from eni_tasks.services.work import Work
 from eni_tasks.state import State
 from eni_tasks.state.runs import Changes
@@ -41,21 +42,50 @@ class Ingest:
         self._policy = policy
         self._quiet_seconds = quiet_seconds
 
-    def changed(self, objects: Sequence[Mapping[str, Any]]) -> None:
+    def take_list(self, pages: Iterable[Page]) -> tuple[int, str]:
+        """Take in a complete list.
+
+        A list is as new as anything that was stored before it began. One that is older shows that etcd was restored
+        from a backup: its objects are the truth, although newer ones are stored.
+
+        Args:
+            pages: read from the API server while they are taken in.
+
+        Returns:
+            The number of objects, and the list's version.
+        """
+        newest = self._state.nodes.newest_version()
+        names: set[str] = set()
+        version, went_back = "", False
+        for page in pages:
+            version = page.resource_version
+            went_back = version_key(version) < version_key(newest)
+            self.changed(page.objects, went_back=went_back)
+            names.update(obj.metadata.name for obj in page.objects)
+        if went_back:
+            logger().warning("objects_went_back", resource_version=version, stored_version=newest)
+        self._remove_unlisted(names, None if went_back else version)
+        return len(names), version
+
+    def changed(self, objects: Sequence[CiliumNode], *, went_back: bool = False) -> None:
         """Take in objects as they are now (a page of a list, or some events), in any order of arrival.
 
         Args:
             objects: CiliumNodes. One that is not newer than what is stored is ignored; one that can't be
                 understood is logged and affects no other node.
+            went_back: the API server's history lies below what is stored (etcd was restored from a backup): the
+                objects replace newer ones, and each is compared with EC2's facts again.
         """
-        changes = Changes()
+        changes = Changes(any_version=went_back)
         served_before = False
-        for obj, before in zip(objects, self._state.nodes.before(objects), strict=True):
+        for obj, before in zip(objects, self._state.nodes.before(objects, any_version=went_back), strict=True):
             if before is not False:
                 changes.objects.append(obj)
                 node, old = self._parsed(obj), self._parsed(before)
                 if node is not None and not node.ignored:
                     self._compare(node, old, changes)
+                    if went_back and (not changes.publish or changes.publish[-1][0] != node.name):
+                        changes.publish.append((node.name, Urgency.DEFICIT))
                     # A node that shows addresses and is not stored was served before this Redis knew of it.
                     served_before |= old is None and bool(node.pool)
         if served_before:
@@ -86,29 +116,33 @@ class Ingest:
         if self._state.nodes.remove(name, uid=uid):
             self._work.collect_orphans(self._delete_rest(name, stored))
 
-    def listed(self, names: Collection[str], resource_version: str) -> None:
-        """Take in the end of a complete list: stored nodes that it lacks were deleted while no watch was open.
+    def _remove_unlisted(self, names: Collection[str], version: str | None) -> None:
+        """Remove stored nodes that a complete list lacks: they were deleted while no watch was open.
 
         Args:
             names: all nodes of the list.
-            resource_version: the list's version; a node stored at a later version is newer than the list.
+            version: the list's version; a node stored at a later version is newer than the list. None: no node is.
         """
         instances: list[InstanceId] = []
         for stored in list(self._state.nodes.all_objects()):
-            name = NodeName(stored["metadata"]["name"])
-            if name not in names and self._state.nodes.remove(name, resource_version=resource_version):
+            name = NodeName(stored.metadata.name)
+            if name not in names and self._state.nodes.remove(name, resource_version=version or ""):
                 instances += self._delete_rest(name, stored)
+        for name in self._state.nodes.leftovers():
+            self._state.queue.remove(name)
+            self._state.nodes.remove_leftovers(name)
+            logger().info("leftovers_deleted", node=name)
         if instances:
             self._work.collect_orphans(instances)
 
-    def _delete_rest(self, name: NodeName, stored: Mapping[str, Any] | None) -> list[InstanceId]:
+    def _delete_rest(self, name: NodeName, stored: CiliumNode | None) -> list[InstanceId]:
         """Delete what else is stored of a node; returns its instance, if it had one."""
         self._state.queue.remove(name)
         self._state.nodes.remove_leftovers(name)
         node = self._parsed(stored)
         logger().info("node_removed", node=name)
-        if node is None or not node.instance_id:
-            return []
+        if node is None or not node.instance_id or self._state.nodes.owner(node.instance_id) is not None:
+            return []  # another node names the same instance
         self._state.facts.remove(node.instance_id)
         return [node.instance_id]
 
@@ -116,22 +150,21 @@ class Ingest:
         """Another machine under the same name starts from nothing."""
         if old is not None and old.instance_id != node.instance_id:
             self._state.queue.remove(node.name)
-            if old.instance_id:
+            if old.instance_id and self._state.nodes.owner(old.instance_id) in (None, node.name):
                 self._state.facts.remove(old.instance_id)
         logger().info("node_new", node=node.name, instance=node.instance_id)
 
-    def _parsed(self, obj: Mapping[str, Any] | None) -> Node | None:
+    def _parsed(self, obj: CiliumNode | None) -> Node | None:
         if obj is None:
             return None
         try:
             return parse_node(obj)
         except InvalidInput as error:
-            name = obj.get("metadata", {}).get("name")
-            logger().warning("node_not_understood", node=name, error=str(error))
+            logger().warning("node_not_understood", node=obj.metadata.name, error=str(error))
             return None
 
     def _agents_part(self, node: Node, old: Node) -> Node:
         """The node without the fields that this system writes: its own write must not count as a change."""
         filled_in = not old.pre_allocate and node.pre_allocate <= self._policy.pre_allocate_default
         pre_allocate = 0 if filled_in else node.pre_allocate
-        return msgspec.structs.replace(node, resource_version="", pool={}, release_ips={}, pre_allocate=pre_allocate)
+        return msgspec.structs.replace(node, pool={}, pre_allocate=pre_allocate)

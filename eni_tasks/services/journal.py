@@ -26,7 +26,8 @@ class Creation(Value, frozen=True):
     """One interface that is being created.
 
     The token belongs to exactly these parameters: a repeated create answers the same interface. `begun_at` is in
-    Redis seconds. `why` says what led to UNDO.
+    Redis seconds, `generation` the state generation in which the last step was taken. `why` says what led to
+    UNDO.
     """
 
     step: CreationStep
@@ -36,6 +37,7 @@ class Creation(Value, frozen=True):
     begun_at: float
     interface: Interface | None = None
     device_index: int = 0
+    generation: str = ""
     why: str = ""
 
     @property

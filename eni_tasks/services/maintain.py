@@ -12,9 +12,10 @@ from itertools import count
 
 import msgspec
 
+from eni_tasks.domain.interface_refusals import next_try_at
 from eni_tasks.domain.node_state import after_change, with_memory
 from eni_tasks.domain.planner import plan
-from eni_tasks.domain.status import writes
+from eni_tasks.domain.status import next_write
 from eni_tasks.errors import Ec2Error
 from eni_tasks.model.network import NodeName
 from eni_tasks.model.node import Memory, Policy
@@ -32,6 +33,9 @@ MAX_ACTIONS = 8
 DEADLINE_SECONDS = 90.0
 BACK_OFF_BASE_SECONDS = 1.0
 BACK_OFF_LONGEST_SECONDS = 300.0
+# Trouble of EC2, the account or the network: a node without a free address is soon served when it is over.
+SHARED_LONGEST_SECONDS = {Urgency.EMPTY: 30.0}
+SHARED_LONGEST_OTHERWISE_SECONDS = 120.0
 BACK_OFF_RESET_SECONDS = 600.0  # after this long without failure the back-off starts again at its base
 
 
@@ -107,10 +111,10 @@ class Maintain:
         except AddressesTaken as error:
             return Step(did=str(error))
         except Postponed as error:
-            return Step(stop=True, again_after_seconds=error.retry_after_seconds, did=str(error))
+            return Step(stop=True, again_after_seconds=error.retry_after_seconds, did=str(error), trouble=error.trouble)
         except Ec2Error as error:
             # A read on the way (looking where an interface is) failed: the journal keeps the place.
-            return Step(stop=True, failed=True, trouble=str(error))
+            return Step(stop=True, failed=True, shared=True, trouble=str(error))
 
     def _act(self, claim: Claim, state: NodeState, decision: Plan) -> Step:
         urgent = decision.urgency is Urgency.EMPTY
@@ -137,8 +141,11 @@ class Maintain:
     def _rest(self, claim: Claim, state: NodeState, decision: Plan) -> Step:
         """End a run whose plan has no action."""
         unasked = decision.reason is Reason.LIMITS_UNKNOWN and not state.limits_requested
-        if decision.reason is Reason.NOT_READ or unasked:
+        if decision.reason in (Reason.NOT_READ, Reason.FACTS_TOO_OLD) or unasked:
             self._state.reads.request([claim.node])
+        if decision.reason is Reason.INTERFACE_REFUSED:
+            wait = next_try_at(state.memory, state.node) - state.now + 1.0
+            return Step(stop=True, again_after_seconds=wait, trouble=decision.explanation[-1])
         if decision.reason is Reason.NOT_RUNNING:
             wait = state.memory.not_running_until - state.now + 1.0
             return Step(stop=True, again_after_seconds=wait, trouble=decision.explanation[-1])
@@ -151,27 +158,31 @@ class Maintain:
         if not step.stop or state.interfaces is None:
             return False
         # Compared instead of remembered: this run completes what an interrupted one may have begun.
-        return any(writes(state.obj, with_memory(state, memory), self._policy))
+        return next_write(state.obj, with_memory(state, memory), self._policy) is not None
 
 
 def _in_deficit(state: NodeState, decision: Plan) -> bool | None:
     """Say whether the node lacks addresses that it could have; None if its facts are unknown."""
     if state.interfaces is None:
         return None
-    return decision.figures.needed > 0 and decision.reason is not Reason.AT_CAPACITY
+    return decision.figures.needed > 0 and decision.reason not in (Reason.AT_CAPACITY, Reason.INTERFACE_REFUSED)
 
 
 def _learned(state: NodeState, decision: Plan, step: Step) -> tuple[Memory, float | None]:
     """What the next run, the object and people should know; and the wait."""
     memory = step.memory or state.memory
     again = step.again_after_seconds
-    if step.failed:
+    if step.failed and step.shared:
+        memory = msgspec.structs.replace(memory, retries=memory.retries + 1)
+        longest = SHARED_LONGEST_SECONDS.get(decision.urgency, SHARED_LONGEST_OTHERWISE_SECONDS)
+        again = again if again is not None else _back_off_seconds(memory.retries, longest)
+    elif step.failed:
         recent = state.now - memory.failed_at < BACK_OFF_RESET_SECONDS
         failures = memory.failures + 1 if recent else 1
         memory = msgspec.structs.replace(memory, failures=failures, failed_at=state.now)
-        again = again if again is not None else _back_off_seconds(failures)
+        again = again if again is not None else _back_off_seconds(failures, BACK_OFF_LONGEST_SECONDS)
     elif step.changed:
-        memory = msgspec.structs.replace(memory, failures=0)
+        memory = msgspec.structs.replace(memory, failures=0, retries=0)
     memory = msgspec.structs.replace(
         memory,
         reasons=decision.explanation,
@@ -181,7 +192,7 @@ def _learned(state: NodeState, decision: Plan, step: Step) -> tuple[Memory, floa
     return memory, again
 
 
-def _back_off_seconds(failures: int) -> float:
-    """Base 1 s, factor 2, jitter between half and the whole, at most 5 min."""
-    longest = min(BACK_OFF_LONGEST_SECONDS, BACK_OFF_BASE_SECONDS * 2.0 ** min(failures - 1, 12))
+def _back_off_seconds(failures: int, longest_seconds: float) -> float:
+    """Base 1 s, factor 2, jitter between half and the whole."""
+    longest = min(longest_seconds, BACK_OFF_BASE_SECONDS * 2.0 ** min(failures - 1, 12))
     return longest * random.uniform(0.5, 1.0)  # noqa: S311 - jitter, no secret

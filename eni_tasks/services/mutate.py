@@ -14,11 +14,12 @@ from typing import TypeVar
 
 from eni_tasks.errors import Ec2Error, Ec2Reaction, LeaseLost, TransientError
 from eni_tasks.model.network import InstanceId, SubnetId
-from eni_tasks.model.state import Reservation
+from eni_tasks.model.state import Outcome, Reservation
 from eni_tasks.model.work import Claim
 from eni_tasks.observability.counters import Counters
 from eni_tasks.observability.logs import logger
 from eni_tasks.ports.ec2 import Ec2
+from eni_tasks.services.lease_renewer import local_seconds
 from eni_tasks.state import State
 from eni_tasks.state.limiter import Acquired, AcquireResult, Draw
 
@@ -28,11 +29,17 @@ NO_INSTANCE = InstanceId("")
 # Waited on the spot; for anything longer the worker is given back. Work that is not urgent waits less, so that
 # it does not hold a worker that urgent work needs.
 SHORT_WAIT_SECONDS = {True: 1.0, False: 0.25}
+SEND_WITHIN_SECONDS = 5.0  # of asking for the permission; a call that would be later is not sent
 BREAKER_SECONDS = 60.0  # trouble of the whole account is probed this often, by one worker
 
 
 class Postponed(TransientError):
-    """The mutation may not be made now (rate limit, pause or breaker); nothing was sent."""
+    """The mutation may not be made now (rate limit, pause or breaker); nothing was sent.
+
+    `trouble` is what people should know of it: that the breaker is open, and why; "" otherwise.
+    """
+
+    trouble = ""
 
 
 class AddressesTaken(TransientError):
@@ -112,12 +119,13 @@ class Mutator:
             draw=draw,
             journal=journal,
         )
-        asked_at = time.monotonic()
+        began_at = time.monotonic()
         try:
-            probe = _wait_for_token(acquire, claim, action, SHORT_WAIT_SECONDS[urgent])
+            acquired, asked_at = _wait_for_token(acquire, claim, action, SHORT_WAIT_SECONDS[urgent])
         finally:
-            waited_seconds = time.monotonic() - asked_at
+            waited_seconds = time.monotonic() - began_at
             self.counters.observe("ec2_api_rate_limit_duration_seconds", {"operation": action}, waited_seconds)
+        self._check_permission(claim, action, asked_at, instance_id, draw)
         try:
             answer = send()
         except Ec2Error as error:
@@ -129,14 +137,27 @@ class Mutator:
                 "ec2_refused", action=action, code=error.code, error=error.message, reaction=error.reaction.value
             )
             raise
-        if probe:
+        if acquired.probe:
             self.state.limiter.close_breaker(action)
         return answer
+
+    def _check_permission(
+        self, claim: Claim, action: str, asked_at: float, instance_id: InstanceId, draw: Draw | None
+    ) -> None:
+        """Refuse to send a call whose permission is too old: it could outlast the time that was permitted for it."""
+        late_seconds = local_seconds() - asked_at
+        if late_seconds < SEND_WITHIN_SECONDS:
+            return
+        reservation = draw.reservation if draw else None
+        # Nothing was sent: unless a later claim was permitted a mutation, the facts are as they were.
+        self.state.runs.record(claim, Outcome(instance_id=instance_id, reservation=reservation))
+        logger().warning("call_not_sent", action=action, late_seconds=round(late_seconds, 1))
+        raise Postponed(f"{action} was not sent: this process stood still for {late_seconds:.0f} s", 0.1)
 
 
 def busy_seconds(timeout_seconds: float) -> float:
     """For how long a mutation may run whose answer is waited for at most `timeout_seconds`."""
-    return timeout_seconds + 5.0
+    return timeout_seconds + SEND_WITHIN_SECONDS
 
 
 def new_reservation(subnet_id: SubnetId, count: int) -> Reservation:
@@ -144,20 +165,28 @@ def new_reservation(subnet_id: SubnetId, count: int) -> Reservation:
     return Reservation(subnet_id=subnet_id, id=uuid.uuid4().hex[:12], count=count)
 
 
-def _wait_for_token(acquire: Callable[[], Acquired], claim: Claim, action: str, short_seconds: float) -> bool:
-    """Ask until the mutation is permitted; returns whether it probes a breaker."""
+def _wait_for_token(
+    acquire: Callable[[], Acquired], claim: Claim, action: str, short_seconds: float
+) -> tuple[Acquired, float]:
+    """Ask until the mutation is permitted; returns the permission, and when it was asked for (`local_seconds`)."""
     waited = 0.0
     while True:
+        asked_at = local_seconds()
         acquired = acquire()
         match acquired.result:
             case AcquireResult.OK:
-                return acquired.probe
+                return acquired, asked_at
             case AcquireResult.LOST:
                 raise LeaseLost(f"node {claim.name}: its claim ran out before {action}; another worker continues")
+            case AcquireResult.UNCONFIRMED:
+                why = "Redis was restarted or failed over, and no watcher has confirmed its data yet"
+                raise Postponed(f"{action} has to wait: {why}", acquired.wait_seconds)
             case AcquireResult.TAKEN:
                 raise AddressesTaken("other nodes took the subnet's addresses first")
         waited += acquired.wait_seconds
         if acquired.result is not AcquireResult.WAIT or waited > short_seconds:
             why = acquired.why or f"no token is left for {action}"
-            raise Postponed(f"{action} has to wait: {why}", max(acquired.wait_seconds, 0.1))
+            postponed = Postponed(f"{action} has to wait: {why}", max(acquired.wait_seconds, 0.1))
+            postponed.trouble = str(postponed) if acquired.result is AcquireResult.BROKEN else ""
+            raise postponed
         time.sleep(acquired.wait_seconds)

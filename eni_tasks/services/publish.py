@@ -1,27 +1,28 @@
-"""Writing what is known of a node into its CiliumNode: status first, then spec, from one state.
+"""Writing what is known of a node into its CiliumNode, one write after the other, all from one state.
 
-Compared with the object that the watcher stored; nothing is written if nothing differs. If the status write fails,
-spec is not written: agents ignore a pool that names interfaces which the status lacks.
+Compared with the object that the watcher stored; nothing is written if nothing differs. If a write fails, the ones
+after it are not made: what each version of the object shows stays consistent.
 """
 
 from __future__ import annotations
 
 import random
 
-from eni_tasks.domain.status import writes
+from eni_tasks.domain.status import next_write
 from eni_tasks.errors import ClusterRefused, ClusterUnavailable, ConflictError, NodeGone
 from eni_tasks.model.network import NodeName
 from eni_tasks.model.node import Policy
 from eni_tasks.model.state import NodeState
 from eni_tasks.model.work import Claim, WorkKind
 from eni_tasks.observability.logs import logger
-from eni_tasks.ports.kube import CiliumNodes, KubeObject
+from eni_tasks.ports.kube import CiliumNodes
 from eni_tasks.services.ingest import Ingest
 from eni_tasks.services.work import Report, Work
 from eni_tasks.state import State
 from eni_tasks.state.runs import RunEnd
 
 MAX_TRIES = 3
+MOST_WRITES = 12  # of a run: an object is complete after three, unless others keep changing it
 CONFLICT_WAIT_SECONDS = (0.5, 3.0)
 OUTAGE_WAIT_SECONDS = (5.0, 15.0)
 REFUSED_WAIT_SECONDS = (30.0, 60.0)
@@ -53,7 +54,7 @@ class Publish:
         wrote: list[str] = []
         report["wrote"] = wrote
         try:
-            self._write(state, wrote)
+            self._write(claim, state, wrote)
         except NodeGone:
             self._state.nodes.remove(claim.node)
             raise
@@ -63,16 +64,16 @@ class Publish:
             return _not_written(report, error, max(error.retry_after_seconds or 0.0, _between(OUTAGE_WAIT_SECONDS)))
         except ClusterRefused as error:
             return _not_written(report, error, _between(REFUSED_WAIT_SECONDS))
-        return RunEnd()
+        return RunEnd(publish_failure="")
 
-    def _write(self, state: NodeState, wrote: list[str]) -> None:
+    def _write(self, claim: Claim, state: NodeState, wrote: list[str]) -> None:
         """Write status and spec; on a conflict read the object again, MAX_TRIES times."""
         name = state.node.name
         for tries_left in reversed(range(MAX_TRIES)):
             if state.interfaces is None:
                 return  # unknown is not zero: the read that is due enqueues the node again
             try:
-                self._write_once(state, wrote)
+                self._write_once(claim, state, wrote)
             except ConflictError:
                 self._ingest.changed([self._nodes.get(name)])
                 if not tries_left:
@@ -81,20 +82,18 @@ class Publish:
             else:
                 return
 
-    def _write_once(self, state: NodeState, wrote: list[str]) -> None:
-        name = state.node.name
-        status, spec = writes(state.obj, state, self._policy)
-        obj: KubeObject | None = None
+    def _write_once(self, claim: Claim, state: NodeState, wrote: list[str]) -> None:
+        name, obj = state.node.name, state.obj
         try:
-            if status:
-                obj = self._nodes.patch_status(name, status)
-                wrote.append("status")
-                _, spec = writes(obj, state, self._policy)
-            if spec:
-                obj = self._nodes.patch_spec(name, spec)
-                wrote.append("spec")
+            while write := next_write(obj, state, self._policy):
+                if len(wrote) >= MOST_WRITES:
+                    raise ConflictError(f"CiliumNode {name}: it still differs after {MOST_WRITES} writes")
+                self._work.leases.check(claim)
+                patch = self._nodes.patch_status if write.to_status else self._nodes.patch_spec
+                obj = patch(name, write.operations)
+                wrote.append("status" if write.to_status else "spec")
         finally:
-            if obj is not None:
+            if obj is not state.obj:
                 # The answer is taken in like anything that the watcher sees, and earlier. Then neither the next
                 # run nor the watch finds a difference in it, and what others changed meanwhile is not missed.
                 self._ingest.changed([obj])
@@ -103,7 +102,7 @@ class Publish:
 def _not_written(report: Report, error: Exception, again_after_seconds: float) -> RunEnd:
     report["failed"] = str(error)
     logger().warning("object_not_written", error=str(error), again_after_seconds=round(again_after_seconds, 1))
-    return RunEnd(again_after_seconds=again_after_seconds)
+    return RunEnd(publish_failure=str(error), again_after_seconds=again_after_seconds)
 
 
 def _between(bounds: tuple[float, float]) -> float:

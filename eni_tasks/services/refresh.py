@@ -15,13 +15,14 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from eni_tasks.domain import status
 from eni_tasks.domain.cilium_node import parse_node
 from eni_tasks.domain.estimate import figures_from_object, lacks_known, shows_missing_addresses
 from eni_tasks.domain.planner import plan
+from eni_tasks.domain.status import next_write
 from eni_tasks.domain.watermark import in_order
 from eni_tasks.errors import Ec2Error, Ec2Reaction, InvalidInput, NodeGone
-from eni_tasks.model.network import InstanceId, Interface, Limits, NodeName, VpcId
+from eni_tasks.model.cilium_node import CiliumNode
+from eni_tasks.model.network import Infrastructure, InstanceId, Interface, Limits, NodeName, VpcId
 from eni_tasks.model.node import Node, Policy
 from eni_tasks.model.plan import Plan, Urgency
 from eni_tasks.model.state import Facts, NodeState, ReadResult
@@ -30,13 +31,12 @@ from eni_tasks.observability.logs import logger
 from eni_tasks.ports.ec2 import Ec2
 from eni_tasks.services.work import Report, Work
 from eni_tasks.state import State
-from eni_tasks.state.limiter import READS
+from eni_tasks.state.limiter import LIMITS
 
 PORTION_COUNT = 200  # instances per call: EC2 takes at most 200 values in a filter
 NEGATIVE_LIMITS_SECONDS = 600.0  # an unknown instance type is asked for again after this
 CONFIRM_MARGIN_SECONDS = 0.5  # a read that confirms must begin later than the settle time after the first
-FAILURES_THAT_STOP = 2  # in a row: a single one may happen
-READS_BREAKER_SECONDS = 60.0  # then nothing is changed until a good read, or for this long
+LIMITS_BREAKER_SECONDS = 60.0
 LONGEST_RETRY_SECONDS = 60.0  # of a read that was not accepted; by then everything is read again
 RETRY_SECONDS = 10.0  # after a failed read: trouble of the whole account isn't asked about more often
 MAX_PORTIONS = 50  # of one pass over requested instances: it has to end within its claim
@@ -91,15 +91,12 @@ class Refresh:
         try:
             count = self._read_all() if claim.name == Pass.INVENTORY else self._read_due()
         except Ec2Error as error:
-            if not error.throttled and self._state.reads.note_result(failed=True) >= FAILURES_THAT_STOP:
-                why = f"reads of EC2 fail ({error.action}: {error.code}: {error.message})"
-                self._state.limiter.open_breaker(READS, why, READS_BREAKER_SECONDS)
+            self._state.reads.note_failure(str(error))
             logger().warning("read_failed", name=claim.name, action=error.action, code=error.code, error=error.message)
             report |= {"failed": str(error), "again_after_seconds": RETRY_SECONDS}
             return RETRY_SECONDS
-        if count:
-            self._state.reads.note_result(failed=False)
-            self._state.limiter.close_breaker(READS)
+        if count and claim.name == Pass.INVENTORY:
+            self._state.reads.note_success()
         report["instances"] = count
         return None
 
@@ -122,13 +119,17 @@ class Refresh:
                 break
             nodes = self._served(list(_parsed(self._state.nodes.objects(taken))))
             known = self._state.network.infrastructure()
-            if known is None or any(node.vpc_id and node.vpc_id not in known.vpcs for node in nodes):
+            if known is None or self._outdated(known) or any(n.vpc_id and n.vpc_id not in known.vpcs for n in nodes):
                 self._read_infrastructure(_parsed(self._state.nodes.all_objects()))
             self._read_portion(nodes, requested=True)
             # Deleted only now: if this process dies, the lease of the read ends and it is taken again.
             self._state.reads.complete(taken)
             count += len(nodes)
         return count
+
+    def _outdated(self, known: Infrastructure) -> bool:
+        """Whether the infrastructure will soon be too old to base a mutation on."""
+        return self._state.now() - known.described_at > self._policy.facts_max_age_seconds / 2
 
     def read_node(self, name: NodeName) -> Report:
         """Read one node's instance now, because a person asks; returns a short report.
@@ -181,23 +182,26 @@ class Refresh:
         """Ask once, by name, for all types that were not asked for yet."""
         types = {node.instance_type for node in nodes if node.instance_type}
         unknown = types - self._state.network.limits(types).keys()
-        if unknown:
-            found = self._described(unknown)
+        if unknown and (found := self._described(unknown)) is not None:
             for name in sorted(unknown - found.keys()):
                 logger().warning("instance_type_unknown", instance_type=name)
             self._state.network.put_limits(
                 {name: found.get(name) for name in unknown}, negative_ttl_seconds=NEGATIVE_LIMITS_SECONDS
             )
 
-    def _described(self, types: set[str]) -> Mapping[str, Limits]:
+    def _described(self, types: set[str]) -> Mapping[str, Limits] | None:
+        """Ask EC2 for limits; None if the right is missing, which says nothing about the types."""
         try:
-            return self._ec2.limits(types)
+            found = self._ec2.limits(types)
         except Ec2Error as error:
             if error.reaction is not Ec2Reaction.ACCOUNT_WIDE:
                 raise
-            # The right is missing: nodes of known types are served all the same.
+            # Nodes of known types are served all the same.
             logger().warning("limits_not_read", code=error.code, error=error.message)
-            return {}
+            self._state.limiter.open_breaker(LIMITS, f"{error.code}: {error.message}", LIMITS_BREAKER_SECONDS)
+            return None
+        self._state.limiter.close_breaker(LIMITS)
+        return found
 
     def _read_portion(self, nodes: list[Node], *, requested: bool) -> None:
         """Read up to 200 nodes, and enqueue those that have something to do."""
@@ -281,7 +285,7 @@ class Refresh:
                 self._work.enqueue(kind, sorted(items, key=lambda item: item[1]))
 
     def _differs(self, state: NodeState) -> bool:
-        return state.interfaces is not None and any(status.writes(state.obj, state, self._policy))
+        return state.interfaces is not None and next_write(state.obj, state, self._policy) is not None
 
 
 def _new_trouble(state: NodeState, decision: Plan) -> bool:
@@ -294,7 +298,7 @@ def _shows_missing(state: NodeState) -> bool:
     return state.interfaces is not None and shows_missing_addresses(state.node, state.interfaces)
 
 
-def _parsed(objects: Iterable[Mapping[str, Any]]) -> Iterable[Node]:
+def _parsed(objects: Iterable[CiliumNode]) -> Iterable[Node]:
     for obj in objects:
         try:
             yield parse_node(obj)

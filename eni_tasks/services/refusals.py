@@ -10,6 +10,7 @@ import random
 
 import msgspec
 
+from eni_tasks.domain.interface_refusals import refused
 from eni_tasks.errors import Ec2Error, Ec2Reaction, LeaseLost
 from eni_tasks.model.network import SubnetId
 from eni_tasks.model.state import NodeState, Outcome
@@ -25,8 +26,16 @@ NOTHING_ELSE = Outcome()
 
 # EC2's answer contradicts the facts, or says nothing at all.
 _UNCONFIRMED = frozenset(
-    {Ec2Reaction.INTERFACE_FULL, Ec2Reaction.INSTANCE_FULL, Ec2Reaction.STALE_VIEW, Ec2Reaction.AMBIGUOUS}
+    {
+        Ec2Reaction.INTERFACE_FULL,
+        Ec2Reaction.INSTANCE_FULL,
+        Ec2Reaction.STALE_VIEW,
+        Ec2Reaction.NODE_OVER,
+        Ec2Reaction.AMBIGUOUS,
+    }
 )
+# Trouble that is not the node's own.
+SHARED = frozenset({Ec2Reaction.RETRY_LATER, Ec2Reaction.AMBIGUOUS})
 
 
 def react_to_refusal(  # noqa: PLR0913 - a refusal and all that it was about
@@ -56,8 +65,8 @@ def react_to_refusal(  # noqa: PLR0913 - a refusal and all that it was about
     state, node, memory = mutator.state, node_state.node, node_state.memory
     unconfirmed = error.reaction in _UNCONFIRMED
     if error.reaction is not Ec2Reaction.AMBIGUOUS:
-        refused = msgspec.structs.replace(outcome, instance_id=node.instance_id, unconfirmed=unconfirmed)
-        if not state.runs.record(claim, refused) and outcome.journal is not None:
+        recorded = msgspec.structs.replace(outcome, instance_id=node.instance_id, unconfirmed=unconfirmed)
+        if not state.runs.record(claim, recorded) and outcome.journal is not None:
             raise LeaseLost(f"node {node.name}: its claim ran out after {error.action}; another worker continues")
     if unconfirmed:
         # Nothing more is done to the node before a read that started after the mutation has certainly ended.
@@ -69,9 +78,7 @@ def react_to_refusal(  # noqa: PLR0913 - a refusal and all that it was about
             state.network.cool_down(subnet_id, COOLDOWN_SECONDS)
             return Step(did=f"subnet {subnet_id} is full", trouble=text)
         case Ec2Reaction.INSTANCE_FULL:
-            # How many fit is learned from the read that follows: too few may have been known.
-            full = msgspec.structs.replace(memory, full_at=state.now())
-            return Step(stop=True, trouble=text, memory=full)
+            return Step(stop=True, trouble=text, memory=refused(memory, node, state.now()))
         case Ec2Reaction.NOT_RUNNING:
             until = state.now() + NOT_RUNNING_SECONDS
             stopped = msgspec.structs.replace(memory, not_running_until=until)
@@ -83,4 +90,4 @@ def react_to_refusal(  # noqa: PLR0913 - a refusal and all that it was about
             wait = random.uniform(1.0, 4.0)  # noqa: S311 - jitter, no secret
             return Step(stop=True, again_after_seconds=wait)
         case _:
-            return Step(stop=True, failed=True, trouble=text)
+            return Step(stop=True, failed=True, shared=error.reaction in SHARED, trouble=text)

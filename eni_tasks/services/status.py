@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 
 from eni_tasks.domain.planner import plan
+from eni_tasks.domain.status import next_write
 from eni_tasks.errors import NodeGone
 from eni_tasks.model.network import InstanceId, Interface, NodeName, Value
 from eni_tasks.model.node import Node, Policy
@@ -23,14 +24,17 @@ from eni_tasks.state.nodes import NodeAnswer
 from eni_tasks.state.summary import StateSummary, WorkState, WorkStatus
 
 EVENTS_COUNT = 10
+# Reasons beside the planner's: the object can't be understood, or does not show what is known.
 NOT_UNDERSTOOD = "object-not-understood"
+NOT_PUBLISHED = "not-published"
 
 
 class NodeStatus(Value, frozen=True, omit_defaults=False):
     """One node's figures; `published` counts the addresses that its object shows.
 
-    `ready` means that the pool is at size: nothing is needed, or nothing more can be held. `capacity` and the two
-    after it are as in `Figures`. `described_at` is the last good read of its interfaces. `work` is what its
+    `ready` means that the pool is at size, and that the object shows it: nothing is needed, or nothing more can be
+    held. `capacity` and the two after it are as in `Figures`. `described_at` is the last good read of its interfaces.
+    `work` is what its
     maintenance is doing or, if none is pending, its publishing.
     """
 
@@ -201,6 +205,11 @@ class Status:
             return NodeStatus(node=name, reason=NOT_UNDERSTOOD, explanation=(str(state),), trouble=str(state))
         decision = plan(state, self._policy, state.now)
         node, figures = state.node, decision.figures
+        complete = _complete(state, decision)
+        shown = complete and next_write(state.obj, state, self._policy) is None
+        reason, explanation = decision.reason.value, decision.explanation
+        if complete and not shown:
+            reason, explanation = NOT_PUBLISHED, (*explanation, _why_not_shown(state))
         return NodeStatus(
             node=name,
             instance=node.instance_id,
@@ -214,25 +223,31 @@ class Status:
             remaining_interfaces=figures.remaining_interfaces,
             free_slots=figures.free_slots,
             described_at=(state.facts.described_at or None) if state.facts else None,
-            ready=_ready(state, decision),
-            reason=decision.reason.value,
-            explanation=decision.explanation,
+            ready=shown,
+            reason=reason,
+            explanation=explanation,
             last_action=state.memory.last_action,
-            trouble=state.memory.trouble,
+            trouble=state.memory.trouble or state.publish_failure,
         )
 
 
-def _ready(state: NodeState, decision: Plan) -> bool:
-    """Facts known, nothing to do, nothing blocked, and the object shows all of it."""
+def _complete(state: NodeState, decision: Plan) -> bool:
+    """Facts known, nothing to do, nothing needed, nothing blocked."""
     known = state.interfaces is not None and state.journal is None
-    shown = len(state.node.pool) == decision.figures.available
-    return known and shown and decision.action is None and decision.figures.needed == 0 and not decision.blocked
+    return known and decision.action is None and decision.figures.needed == 0 and not decision.blocked
+
+
+def _why_not_shown(state: NodeState) -> str:
+    failure = f": {state.publish_failure}" if state.publish_failure else "; it is written with the next run"
+    return f"The object of {state.node.name} does not show this yet{failure}."
 
 
 def _why_unknown(state: NodeState) -> str:
     facts = state.facts
     if facts is None:
         return "the instance was not read yet"
+    if facts.outdated:
+        return "Redis was restarted, failed over or emptied since the instance was read; it is read again"
     if facts.mutation_pending:
         return "a mutation is pending, or its outcome is unknown"
     return "a read lacks what was known before; it is read again" if facts.unconfirmed_since else ""

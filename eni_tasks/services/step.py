@@ -11,7 +11,8 @@ class Step(Value, frozen=True):
 
     `did` says in words what was done; `changed` that EC2's side of the node is different now. `stop` ends the
     run; `again_after_seconds` then says when the node is to be looked at again (None: when something changes).
-    A `failed` step counts towards the node's back-off. `trouble` is shown in the object. `memory` replaces the
+    A `failed` step counts towards the node's back-off; with `shared` the trouble is not the node's own (EC2, the
+    account, the network), and the back-off is shorter. `trouble` is shown in the object. `memory` replaces the
     node's memory if given. `interfaces` are all that the instance has after a change, if that is known.
     """
 
@@ -19,6 +20,7 @@ class Step(Value, frozen=True):
     changed: bool = False
     stop: bool = False
     failed: bool = False
+    shared: bool = False
     again_after_seconds: float | None = None
     trouble: str = ""
     memory: Memory | None = None

@@ -12,6 +12,7 @@ from eni_tasks.observability.logs import logger
 from eni_tasks.services.work import Work
 from eni_tasks.settings import Settings
 from eni_tasks.state import State
+from eni_tasks.state.coordination import Generation
 
 REQUEUE_LIMIT = 200  # per kind and second: a whole fleet is back within seconds, and no queue is flooded
 
@@ -24,7 +25,7 @@ class Ticker:
         work: what is enqueued.
         settings: the periods.
         quiet_seconds: for how long a mutation may run and then not be seen by reads.
-        on_new_generation: called when Redis turns out to have lost its data.
+        on_new_generation: called when Redis turns out to have lost its data, or to hold older data.
     """
 
     def __init__(
@@ -41,7 +42,7 @@ class Ticker:
         self._settings = settings
         self._quiet_seconds = quiet_seconds
         self._on_new_generation = on_new_generation
-        self._generation: str | None = None
+        self._generation: Generation | None = None
         self._begun_at: float | None = None
         self._kept_up = True
 
@@ -56,9 +57,9 @@ class Ticker:
         """
         shared = self._state.coordination
         generation = shared.begin_generation(self._generation, quiet_seconds=self._quiet_seconds)
-        if self._generation not in (None, generation):
+        if self._generation is not None and self._generation.id != generation.id:
             # Every watcher lists again, not only the one that noticed: that one may die before it has.
-            logger().warning("redis_lost_its_data", generation=generation)
+            logger().warning("state_went_back", generation=generation.id)
             self._on_new_generation()
         self._generation = generation
         self._work.requeue_overdue(REQUEUE_LIMIT)

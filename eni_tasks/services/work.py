@@ -19,11 +19,14 @@ from eni_tasks.model.work import Claim, Finished, Pass, WorkKind
 from eni_tasks.observability.counters import Counters
 from eni_tasks.observability.logs import logger
 from eni_tasks.ports.messages import Messages
-from eni_tasks.services.lease_renewer import LeaseRenewer
+from eni_tasks.services.lease_renewer import LeaseRenewer, local_seconds
 from eni_tasks.state import State
+from eni_tasks.state.nodes import known
 from eni_tasks.state.runs import Changes, RunEnd
 
 Report = dict[str, Any]
+
+FAULT_WAIT_SECONDS = 30.0
 
 PASS_URGENCY = {Pass.INVENTORY: Urgency.DEFICIT, Pass.INSTANCES: Urgency.DEFICIT, Pass.ORPHANS: Urgency.CLEANUP}
 
@@ -41,7 +44,7 @@ class Work:
         self._state = state
         self._messages = messages
         self._counters = counters
-        self._renewer = LeaseRenewer(state.queue)
+        self.leases = LeaseRenewer(state.queue)
 
     # -- enqueuing -------------------------------------------------------------------------------
     def enqueue(self, kind: WorkKind, items: Iterable[tuple[NodeName, Urgency]], *, ends_wait: bool = False) -> int:
@@ -56,7 +59,7 @@ class Work:
             The number of messages sent.
         """
         wanted = list(items)
-        to_send = self._state.queue.enqueue(kind, wanted, ends_wait=ends_wait)
+        to_send = self._state.queue.enqueue(kind, wanted, ends_wait=ends_wait, stored_only=True)
         self._count(kind, sent=len(to_send), merged=len(wanted) - len(to_send))
         return self._send(kind, to_send)
 
@@ -102,6 +105,7 @@ class Work:
         Raises:
             StateUnavailable: Redis did not answer; the lease runs out and the work is requeued.
         """
+        asked_at = local_seconds()
         begun = self._state.runs.begin(kind, name)
         if begun is None:
             return {"node": name, "skipped": "another worker holds this node; its run will see the change"}
@@ -109,11 +113,9 @@ class Work:
         report: Report = {"node": name}
         end = RunEnd()
         instance = state.node.instance_id if isinstance(state, NodeState) else ""
-        with structlog.contextvars.bound_contextvars(node=name, instance=instance), self._renewer.hold(claim):
+        with structlog.contextvars.bound_contextvars(node=name, instance=instance), self.leases.hold(claim, asked_at):
             try:
-                if not isinstance(state, NodeState):
-                    raise state
-                end = run(claim, state, report)
+                end = run(claim, known(state), report)
             except NodeGone as error:
                 self._state.queue.remove(name)
                 report["skipped"] = str(error)
@@ -124,6 +126,13 @@ class Work:
             except LeaseLost as error:
                 logger().warning("claim_lost", error=str(error))
                 report["skipped"] = str(error)
+            except StateUnavailable:
+                raise  # the claim can't be ended either
+            except Exception:
+                # A fault of this system: the node is given back at once, and tried again after a while.
+                logger().exception("run_failed", kind=kind)
+                self._end(claim, RunEnd(again_after_seconds=FAULT_WAIT_SECONDS))
+                raise
             if self._end(claim, end) is Finished.WAITING:
                 report["again_after_seconds"] = end.again_after_seconds
         return report
@@ -139,17 +148,24 @@ class Work:
         Raises:
             StateUnavailable: Redis did not answer; the lease runs out and the pass is requeued.
         """
+        asked_at = local_seconds()
         claim = self._state.queue.claim(WorkKind.FLEET, which)
         if claim is None:
             return {"skipped": "another worker makes this pass already"}
         report: Report = {}
         again: float | None = None
-        with self._renewer.hold(claim):
+        with self.leases.hold(claim, asked_at):
             try:
                 again = run(claim, report)
             except LeaseLost as error:
                 logger().warning("claim_lost", error=str(error))
                 report["stopped"] = str(error)
+            except StateUnavailable:
+                raise  # the claim can't be ended either
+            except Exception:
+                logger().exception("run_failed", name=which)
+                self._state.queue.finish(claim, again_after_seconds=FAULT_WAIT_SECONDS)
+                raise
         if self._state.queue.finish(claim, again_after_seconds=again) is Finished.SEND:
             self._send(claim.kind, [claim.name])
         return report

@@ -6,11 +6,12 @@ form of the answer stands at the head of the Lua file.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from eni_tasks.domain.cilium_node import creation_seconds, machine_of
+from eni_tasks.model.cilium_node import CiliumNode
 from eni_tasks.model.network import NodeName
 from eni_tasks.model.node import Memory
 from eni_tasks.model.plan import Urgency
@@ -28,71 +29,86 @@ encode = msgspec.json.encode
 
 
 def enqueue(  # noqa: PLR0913 - the arguments of the script
-    keys: Keys, kind: WorkKind, items: Sequence[Item], *, overdue_ms: int, delay_ms: int = 0, ends_wait: bool = False
+    keys: Keys,
+    kind: WorkKind,
+    items: Sequence[Item],
+    *,
+    overdue_ms: int,
+    delay_ms: int = 0,
+    ends_wait: bool = False,
+    stored_only: bool = False,
 ) -> Script:
-    """Enqueue at most PORTION_COUNT pieces of work."""
+    """Enqueue at most PORTION_COUNT pieces of work; with `stored_only` none for nodes that are not stored."""
     pairs = [word for name, urgency in items for word in (name, int(urgency))]
-    touched = [keys.pending(kind), *(keys.work(kind, name) for name, _ in items)]
-    return Script("enqueue", touched, [overdue_ms, delay_ms, int(ends_wait), *pairs])
+    touched = [keys.pending(kind), keys.nodes, *(keys.work(kind, name) for name, _ in items)]
+    return Script("enqueue", touched, [overdue_ms, delay_ms, int(ends_wait), int(stored_only), *pairs])
 
 
 def claim(keys: Keys, kind: WorkKind, name: NodeName | Pass, token: str, *, lease_ms: int) -> Script:
     """Claim a piece of work under a token of the caller's."""
-    return Script("claim", [keys.work(kind, name), keys.pending(kind), keys.fence], [name, token, lease_ms])
+    return Script(
+        "claim",
+        [keys.work(kind, name), keys.pending(kind), keys.fence, keys.generation_times],
+        [name, token, lease_ms],
+    )
 
 
-def finish(keys: Keys, held: Claim, *, again_after_seconds: float | None, overdue_ms: int) -> Script:
-    """End a claim; `again_after_seconds` as in `WorkQueue.finish`."""
+def finish(  # noqa: PLR0913 - the arguments of the script
+    keys: Keys,
+    held: Claim,
+    *,
+    again_after_seconds: float | None,
+    overdue_ms: int,
+    memory: Memory | None = None,
+    in_deficit: bool | None = None,
+    publish_failure: str | None = None,
+) -> Script:
+    """End a claim; arguments as in `WorkQueue.finish` and `RunEnd`."""
     again_ms = -1 if again_after_seconds is None else max(0, milliseconds(again_after_seconds))
     touched = [keys.work(held.kind, held.name), keys.pending(held.kind)]
-    return Script("finish", touched, [held.name, held.token, again_ms, overdue_ms])
+    args: list[str | bytes | int] = [held.name, held.token, again_ms, overdue_ms]
+    if held.kind is not WorkKind.FLEET:
+        touched += [keys.nodes, keys.memory, keys.deficits, keys.publish_failures]
+        args += [b"" if memory is None else encode(memory), "" if in_deficit is None else int(in_deficit)]
+        args += [] if publish_failure is None else [publish_failure]
+    return Script("finish", touched, args)
 
 
 def read_node(keys: Keys, name: NodeName) -> Script:
     """Read everything that a decision about one node looks at."""
     touched = [keys.nodes, keys.versions, keys.memory, keys.journal, keys.infrastructure, keys.ledger]
-    touched += [keys.cooldowns, keys.limits]
-    return Script("read_node", touched, [name, keys.facts(""), *FACTS_FIELDS])
+    touched += [keys.cooldowns, keys.limits, keys.generation, keys.generation_times, keys.switches]
+    touched.append(keys.publish_failures)
+    return Script("read_node", touched, [name, keys.facts(""), keys.claimants(""), *FACTS_FIELDS])
 
 
-def put_nodes(
-    keys: Keys, objects: Iterable[Mapping[str, Any]], machines: Iterable[tuple[str, str]]
-) -> Iterable[Script]:
-    """Store objects, each only if it is newer than the stored one, with the instance and type that it names."""
+def put_nodes(keys: Keys, objects: Iterable[CiliumNode], *, any_version: bool) -> Iterable[Script]:
+    """Store objects with the instance and type that they name, each only if it is newer than the stored one.
+
+    With `any_version` older ones are stored, too.
+    """
     args: list[list[str | bytes]] = []
-    for obj, (instance_id, instance_type) in zip(objects, machines, strict=True):
-        meta = obj["metadata"]
-        args.append([meta["name"], meta["resourceVersion"], meta["uid"], instance_id, instance_type, encode(obj)])
+    for obj in objects:
+        metadata = obj.metadata
+        version, created = metadata.resource_version, creation_seconds(obj) * 1000
+        args.append([metadata.name, version, metadata.uid, *machine_of(obj), str(created), encode(obj)])
     for start in range(0, len(args), PORTION_COUNT):
         portion = [word for each in args[start : start + PORTION_COUNT] for word in each]
-        yield Script("put_nodes", [keys.nodes, keys.versions], portion)
+        yield Script("put_nodes", [keys.nodes, keys.versions], [keys.claimants(""), int(any_version), *portion])
 
 
-def note_nodes(
-    keys: Keys,
-    *,
-    reads: Iterable[NodeName] = (),
-    deficits: Iterable[NodeName] = (),
-    no_deficits: Iterable[NodeName] = (),
-) -> Iterable[Script]:
-    """Request reads of nodes' instances, and note which nodes lack addresses, and which no longer do."""
-    notes = (("read", reads), ("deficit", deficits), ("no-deficit", no_deficits))
+def note_nodes(keys: Keys, *, reads: Iterable[NodeName], deficits: Iterable[NodeName]) -> Iterable[Script]:
+    """Request reads of nodes' instances, and note which nodes lack addresses."""
+    notes = (("read", reads), ("deficit", deficits))
     words = [word for note, names in notes for name in names for word in (note, name)]
     step = 2 * PORTION_COUNT
     for start in range(0, len(words), step):
         yield Script("note_nodes", [keys.reads, keys.deficits], words[start : start + step])
 
 
-def put_memory(keys: Keys, held: Claim, memory: Memory) -> Script:
-    """Write what a run learned, if its claim is live."""
-    return Script(
-        "put_claimed", [keys.work(held.kind, held.name), keys.memory], [held.name, held.token, encode(memory)]
-    )
-
-
 def put_journal(keys: Keys, held: Claim, entry: bytes) -> Script:
     """Write the step of an interface creation (b"" deletes the entry), if the claim is live."""
-    return Script("put_claimed", [keys.work(held.kind, held.name), keys.journal], [held.name, held.token, entry])
+    return Script("put_journal", [keys.work(held.kind, held.name), keys.journal], [held.name, held.token, entry])
 
 
 def record_facts(keys: Keys, held: Claim, outcome: Outcome) -> Script:

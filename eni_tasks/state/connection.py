@@ -198,7 +198,7 @@ def clock_offset_seconds() -> float:
 def _script_texts(clock_offset_ms: int) -> dict[str, tuple[str, bytes]]:
     """Read each script with what stands before it: name → (the name that Redis gives it, text)."""
     folder = resources.files(__package__) / "scripts"
-    library = "".join((folder / "lib" / name).read_text() for name in ("clock.lua", "bucket.lua"))
+    library = "".join((folder / "lib" / name).read_text() for name in ("clock.lua", "bucket.lua", "generation.lua"))
     head = f"local CLOCK_OFFSET_MS = {clock_offset_ms}\n{library}"
     found = {}
     for file in folder.iterdir():

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import uuid
 
+from redis.exceptions import NoPermissionError
+
 from eni_tasks.model.network import NodeName, Value
-from eni_tasks.state.connection import Connection, milliseconds, seconds, time_ms
+from eni_tasks.state.connection import Connection, milliseconds, seconds, time_ms, translated
 from eni_tasks.state.orphans import scored
 
 
@@ -25,6 +27,14 @@ class Progress(Value, frozen=True):
     read_at: float | None
 
 
+class Generation(Value, frozen=True):
+    """A state generation as it was seen at a time of Redis: `beat` counts how often it was confirmed."""
+
+    id: str
+    beat: int
+    at_ms: int
+
+
 class Coordination:
     """Reads and writes of what all processes share.
 
@@ -36,18 +46,30 @@ class Coordination:
         self._connection = connection
         self._keys = connection.keys
 
-    def begin_generation(self, known: str | None = None, *, quiet_seconds: float = 0.0) -> str:
-        """Begin a state generation if none has begun; returns the id of the present one.
+    def begin_generation(self, known: Generation | None = None, *, quiet_seconds: float = 0.0) -> Generation:
+        """Confirm the state generation; begin another if none has begun, or if the state went back in time.
+
+        It went back if the server was restarted or failed over since it was last confirmed (its last writes may be
+        lost), or if it is older than what the caller remembers. Facts that were read before count as unknown
+        then, and reads that begin within `quiet_seconds` are not accepted.
 
         Args:
-            known: the id that the caller saw before, if any. If another is present, Redis lost its data since,
-                and reads that begin within `quiet_seconds` are not accepted.
+            known: what the caller was answered last, if anything.
             quiet_seconds: for how long a mutation of the earlier generation may run and not be seen by reads.
         """
-        keys = [self._keys.generation, self._keys.generation_times]
-        args = [uuid.uuid4().hex, known or "", milliseconds(quiet_seconds)]
-        present: bytes = self._connection.run("begin_generation", keys, args)
-        return present.decode()
+        keys = [self._keys.generation, self._keys.generation_times, self._keys.orphans, self._keys.removed]
+        args: list[str | int] = [uuid.uuid4().hex, milliseconds(quiet_seconds), self._run_id()]
+        args += [known.id, known.beat, known.at_ms] if known else ["", 0, 0]
+        present, beat, at_ms = self._connection.run("begin_generation", keys, args)
+        return Generation(id=present.decode(), beat=beat, at_ms=at_ms)
+
+    def _run_id(self) -> str:
+        """The id of the server's present run; "" if it does not say."""
+        with translated():
+            try:
+                return str(self._connection.client.info("server").get("run_id", ""))
+            except NoPermissionError:
+                return ""
 
     def begin_quiet_period(self, quiet_seconds: float) -> None:
         """Accept no read that begins in the first `quiet_seconds` of this generation.

@@ -34,8 +34,14 @@ class FactsCache:
         """Facts of instances, in one round trip; one that was never read well is missing."""
         if not instance_ids:
             return {}
-        answers = self._connection.send(*(("HMGET", self._keys.facts(i), *FACTS_FIELDS) for i in instance_ids))
-        found = (decode_facts(i, values) for i, values in zip(instance_ids, answers, strict=True))
+        began_at, *answers = self._connection.send(
+            ("HGET", self._keys.generation_times, "began_at"),
+            *(("HMGET", self._keys.facts(i), *FACTS_FIELDS) for i in instance_ids),
+        )
+        found = (
+            decode_facts(i, values, generation_began_at=seconds(began_at))
+            for i, values in zip(instance_ids, answers, strict=True)
+        )
         return {facts.instance_id: facts for facts in found if facts is not None}
 
     def described_at(self, instance_ids: Sequence[InstanceId]) -> Mapping[InstanceId, float]:
@@ -84,7 +90,9 @@ class FactsCache:
         self._connection.send(("DEL", self._keys.facts(instance_id)))
 
 
-def decode_facts(instance_id: InstanceId, values: Sequence[bytes | None]) -> Facts | None:
+def decode_facts(
+    instance_id: InstanceId, values: Sequence[bytes | None], *, generation_began_at: float
+) -> Facts | None:
     """Decode the fields FACTS_FIELDS of a facts hash; None where nothing was ever read well."""
     interfaces, described_at, mutated_at, version, unconfirmed_since, mutation_pending = values
     if interfaces is None:
@@ -97,4 +105,5 @@ def decode_facts(instance_id: InstanceId, values: Sequence[bytes | None]) -> Fac
         version=int(version or 0),
         unconfirmed_since=seconds(unconfirmed_since),
         mutation_pending=mutation_pending is not None,
+        outdated=seconds(described_at) < generation_began_at,
     )

@@ -35,6 +35,8 @@ class Keys:
         self.versions = f"{prefix}versions"
         # HASH. Node → Memory, JSON.
         self.memory = f"{prefix}memory"
+        # HASH. Node → why its object could not be written lately; absent after a good run.
+        self.publish_failures = f"{prefix}publish-failures"
         # HASH. Node → the creation of an interface that is under way (services.create_interface.Creation), JSON.
         self.journal = f"{prefix}journal"
         # ZSET. Node whose instance is to be read → due; while it is being read: end of the reader's lease.
@@ -45,6 +47,8 @@ class Keys:
 
         # HASH. json: Infrastructure; described_at: readers fetch the big value only when this has changed.
         self.infrastructure = f"{prefix}infrastructure"
+        # ZSET. VPC → when its subnets were last described because a node is in it; kept for a day.
+        self.vpcs = f"{prefix}vpcs"
         # HASH. Instance type → Limits, JSON; or "-<until>" for a type that EC2 does not know.
         self.limits = f"{prefix}limits"
         # HASH. Subnet → addresses held against its free count: the sum of its entries.
@@ -63,14 +67,14 @@ class Keys:
         self.removed = f"{prefix}removed"
 
         # HASH. pause: Pause, JSON, while mutations are paused. read_at: start of the last complete read of all
-        # instances. failed_reads: passes that failed since the last good one.
+        # instances. read_failure: why the last read failed, if it did.
         self.switches = f"{prefix}switches"
         # Prefix of Celery's own keys, so that several deployments can share a Redis.
         self.broker = f"{prefix}broker:"
         # STRING. Id of the state generation, random; absent after Redis lost its data.
         self.generation = f"{prefix}generation"
         # HASH. began_at: when the generation began. quiet_until: EC2 calls of an earlier generation may be
-        # running until then.
+        # running until then. run_id: the run of the server in which it was last confirmed. beat: how often it was.
         self.generation_times = f"{prefix}generation:times"
         # HASH. JSON of a counter or of a part of a histogram (observability.counters.Series) → its sum over all
         # processes.
@@ -87,6 +91,7 @@ class Keys:
         sends       messages since the last claim, for the back-off of `requeue`
         not_before  while waiting: until when
         token, fence, lease (its end), seen_revision (at the claim)   while claimed
+        unserved_since  while no run has begun since: when it was first enqueued, or the end of its wait
         wake        it was enqueued since the last claim in a way that ends a wait
         woken       while claimed: whether `wake` was set before the claim
 
@@ -114,6 +119,13 @@ class Keys:
         unconfirmed_since  start of the first read that lacked something known
         """
         return f"{self._prefix}facts:{instance_id}"
+
+    def claimants(self, instance_id: str) -> str:
+        """ZSET. Node that names the instance → creation time of its object (ms). The first one owns the instance.
+
+        `instance_id` "" gives the prefix of all.
+        """
+        return f"{self._prefix}claimants:{instance_id}"
 
     def bucket(self, action: str) -> str:
         """HASH. The token bucket of one EC2 action; deleted after an idle hour (then full again).

@@ -16,7 +16,7 @@ from eni_tasks.model.work import Claim, Pause
 from eni_tasks.state.commands import encode
 from eni_tasks.state.connection import DAY_MS, Connection, milliseconds, translated
 
-READS = "reads"  # the breaker of this name stops every mutation while reads of EC2 fail
+LIMITS = "DescribeInstanceTypes"  # open while the right is missing; it stops nothing but nodes of unknown types
 
 decode_pause = msgspec.json.Decoder(Pause).decode
 
@@ -29,6 +29,7 @@ class AcquireResult(StrEnum):
     WAIT = "wait"  # no token is left for this action: see `wait_seconds`
     PAUSED = "paused"  # a person paused all mutations
     BROKEN = "broken"  # the breaker of this action is open
+    UNCONFIRMED = "unconfirmed"  # Redis was restarted or failed over, and no watcher has confirmed the state yet
     TAKEN = "taken"  # other nodes hold the addresses that were to be reserved
 
 
@@ -97,7 +98,7 @@ class Limiter:
             self._keys.ledger,
             self._keys.ledger_entries,
             self._keys.journal,
-            self._keys.breaker(READS),
+            self._keys.generation_times,
         ]
         if instance_id:
             keys.append(self._keys.facts(instance_id))

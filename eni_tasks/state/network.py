@@ -9,9 +9,12 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from eni_tasks.model.network import Infrastructure, Limits, SubnetId
+from eni_tasks.model.network import Infrastructure, Limits, SubnetId, VpcId
 from eni_tasks.state.commands import encode
-from eni_tasks.state.connection import Connection, milliseconds, time_ms
+from eni_tasks.state.connection import DAY_MS, Connection, milliseconds, time_ms
+
+# For so long interfaces that were left behind are looked for in a VPC whose last node is gone.
+VPC_KEPT_MS = DAY_MS
 
 _decode_infrastructure = msgspec.json.Decoder(Infrastructure).decode
 _decode_limits = msgspec.json.Decoder(Limits).decode
@@ -54,6 +57,19 @@ class NetworkCache:
             [self._keys.infrastructure, self._keys.ledger, self._keys.ledger_entries],
             [encode(infrastructure), milliseconds(infrastructure.described_at), self._settle_ms],
         )
+        if infrastructure.vpcs:
+            now_ms = self._connection.now_ms()
+            words = [word for vpc_id in infrastructure.vpcs for word in (now_ms, vpc_id)]
+            self._connection.send(
+                ("ZADD", self._keys.vpcs, *words),
+                ("ZREMRANGEBYSCORE", self._keys.vpcs, "-inf", now_ms - VPC_KEPT_MS),
+            )
+
+    def recent_vpcs(self) -> list[VpcId]:
+        """The VPCs in which there are nodes, or were until a day ago."""
+        now_ms = self._connection.now_ms()
+        (names,) = self._connection.send(("ZRANGE", self._keys.vpcs, now_ms - VPC_KEPT_MS, "+inf", "BYSCORE"))
+        return [VpcId(name.decode()) for name in names]
 
     def limits(self, instance_types: Iterable[str]) -> dict[str, Limits | None]:
         """Known limits; None for a type that EC2 did not know lately; missing when it was never asked for."""

@@ -5,21 +5,22 @@ Every method raises StateUnavailable when Redis does not answer.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from enum import StrEnum
 from typing import Any, Literal, cast
 
 import msgspec
 
-from eni_tasks.domain.cilium_node import machine_of
+from eni_tasks.domain.cilium_node import decode_node, machine_of
 from eni_tasks.domain.node_state import assemble
 from eni_tasks.errors import InvalidInput, NodeGone
-from eni_tasks.model.network import Infrastructure, NodeName
+from eni_tasks.model.cilium_node import CiliumNode, Metadata, version_key
+from eni_tasks.model.network import Infrastructure, InstanceId, NodeName
 from eni_tasks.model.node import Memory
 from eni_tasks.model.state import NodeState
-from eni_tasks.model.work import WorkKind
+from eni_tasks.model.work import NODE_WORK, WorkKind
 from eni_tasks.state import commands
-from eni_tasks.state.connection import PORTION_COUNT, Connection, translated
+from eni_tasks.state.connection import PORTION_COUNT, Connection, seconds, translated
 from eni_tasks.state.facts import decode_facts
 from eni_tasks.state.network import NetworkCache, decode_limits
 
@@ -28,7 +29,6 @@ SCAN_COUNT = 200
 # A node's state, or why there is none: it is not stored, or its object can't be understood.
 NodeAnswer = NodeState | NodeGone | InvalidInput
 
-_decode_object = msgspec.json.Decoder(dict[str, Any]).decode
 _decode_memory = msgspec.json.Decoder(Memory).decode
 
 
@@ -60,10 +60,7 @@ class Nodes:
             NodeGone: no such node is stored.
             InvalidInput: its object can't be understood.
         """
-        answer = self.decode_state(name, self._connection.send(commands.read_node(self._keys, name))[0])
-        if isinstance(answer, NodeState):
-            return answer
-        raise answer
+        return known(self.decode_state(name, self._connection.send(commands.read_node(self._keys, name))[0]))
 
     def read_many(self, names: Sequence[NodeName]) -> Iterator[tuple[NodeName, NodeAnswer]]:
         """Read many nodes, in portions, in the order of `names`."""
@@ -75,15 +72,16 @@ class Nodes:
 
     def decode_state(self, name: NodeName, answer: Sequence[Any]) -> NodeAnswer:
         """Decode the answer of read_node.lua."""
-        stored, memory, journal, stamp, ledger, cooldowns, now_ms, facts, limits = answer
+        stored, memory, journal, stamp, ledger, cooldowns, now_ms, facts, limits, *rest = answer
+        generation, began_at, failure, owner, publish_failure = rest
         if not stored:
             return NodeGone(f"node {name}: no CiliumNode of that name is known; is the watcher running?")
-        obj = _decode_object(stored)
+        obj = _decode_stored(name, stored)
         known_limits, requested = decode_limits(limits, now_ms)
         try:
             return assemble(
                 obj,
-                facts=decode_facts(machine_of(obj)[0], facts),
+                facts=decode_facts(machine_of(obj)[0], facts, generation_began_at=seconds(began_at)),
                 limits=known_limits,
                 limits_requested=requested,
                 infrastructure=self._network.at(stamp) or Infrastructure(),
@@ -92,48 +90,59 @@ class Nodes:
                 memory=_decode_memory(memory) if memory else Memory(),
                 journal=journal,
                 now=now_ms / 1000,
+                generation=generation.decode() if generation else "",
+                read_failure=failure.decode() if failure else "",
+                publish_failure=publish_failure.decode() if publish_failure else "",
+                instance_owner=NodeName(owner[0].decode()) if owner else name,
             )
         except InvalidInput as error:
             return error
 
     # -- objects ---------------------------------------------------------------------------------
-    def before(self, objects: Sequence[Mapping[str, Any]]) -> list[dict[str, Any] | Literal[False] | None]:
+    def before(
+        self, objects: Sequence[CiliumNode], *, any_version: bool = False
+    ) -> list[CiliumNode | Literal[False] | None]:
         """Compare objects with the stored ones; one round trip per 200 objects.
 
+        Args:
+            objects: the objects.
+            any_version: compare older ones, too.
+
         Returns:
-            Per object: False if its resourceVersion is not newer than the stored one's, else the object
-            that is stored (None if there is none).
+            Per object: False if its resourceVersion is not newer than the stored one's (with `any_version`: if it
+            is the same), else the object that is stored (None if there is none).
         """
-        found: list[dict[str, Any] | Literal[False] | None] = []
+        found: list[CiliumNode | Literal[False] | None] = []
         for start in range(0, len(objects), PORTION_COUNT):
-            metas = [obj["metadata"] for obj in objects[start : start + PORTION_COUNT]]
-            names = [meta["name"] for meta in metas]
+            metas = [obj.metadata for obj in objects[start : start + PORTION_COUNT]]
+            names = [meta.name for meta in metas]
             stored, versions = self._connection.send(
                 ("HMGET", self._keys.nodes, *names), ("HMGET", self._keys.versions, *names)
             )
             for meta, value, version in zip(metas, stored, versions, strict=True):
                 known = version.decode().split(" ")[0] if version else ""
-                newer = (len(meta["resourceVersion"]), meta["resourceVersion"]) > (len(known), known)
-                found.append(False if not newer else _decode_object(value) if value else None)
+                differs = version_key(meta.resource_version) > version_key(known)
+                differs |= any_version and meta.resource_version != known
+                found.append(False if not differs else _decode_stored(meta.name, value) if value else None)
         return found
 
-    def object(self, name: NodeName) -> dict[str, Any] | None:
+    def object(self, name: NodeName) -> CiliumNode | None:
         """The stored object, or None."""
         return next(iter(self.objects([name])), None)
 
-    def objects(self, names: Collection[NodeName]) -> list[dict[str, Any]]:
+    def objects(self, names: Collection[NodeName]) -> list[CiliumNode]:
         """The stored objects of some nodes; those that aren't stored are missing."""
         if not names:
             return []
         (stored,) = self._connection.send(("HMGET", self._keys.nodes, *names))
-        return [_decode_object(value) for value in stored if value]
+        return [_decode_stored(name, value) for name, value in zip(names, stored, strict=True) if value]
 
-    def all_objects(self) -> Iterable[dict[str, Any]]:
+    def all_objects(self) -> Iterable[CiliumNode]:
         """All stored objects, read in portions; one that changes meanwhile is shown once, as it was or is."""
         with translated():
             seen: dict[bytes, bytes] = dict(self._connection.client.hscan_iter(self._keys.nodes, count=SCAN_COUNT))
-        for stored in seen.values():
-            yield _decode_object(stored)
+        for name, stored in seen.items():
+            yield _decode_stored(name.decode(), stored)
 
     def names(self) -> list[NodeName]:
         """The names of all stored nodes."""
@@ -147,7 +156,9 @@ class Nodes:
             Whether it was removed.
         """
         keys = [self._keys.nodes, self._keys.versions, self._keys.memory, self._keys.journal]
-        return bool(self._connection.run("remove_node", keys, [name, uid, resource_version]) == 1)
+        return bool(
+            self._connection.run("remove_node", keys, [name, uid, resource_version, self._keys.claimants("")]) == 1
+        )
 
     def remove_leftovers(self, name: NodeName) -> None:
         """Delete what a run that was under way may have written of a node that was removed."""
@@ -155,7 +166,24 @@ class Nodes:
             ("ZREM", self._keys.reads, name),
             ("HDEL", self._keys.memory, name),
             ("HDEL", self._keys.journal, name),
+            ("HDEL", self._keys.publish_failures, name),
         )
+
+    def delete_memory(self, name: NodeName) -> None:
+        """Delete what earlier runs learned of a node."""
+        self._connection.send(("HDEL", self._keys.memory, name))
+
+    def leftovers(self) -> set[NodeName]:
+        """Names of nodes that are not stored, and of which entries are left: a late write, or another version's."""
+        keys = self._keys
+        answers = self._connection.send(
+            ("HKEYS", keys.nodes),
+            ("HKEYS", keys.memory),
+            ("HKEYS", keys.journal),
+            *(("ZRANGE", key, 0, -1) for key in (keys.reads, keys.deficits, *map(keys.pending, NODE_WORK))),
+        )
+        stored, *others = (set(names) for names in answers)
+        return {NodeName(name.decode()) for name in set().union(*others) - stored}
 
     def in_deficit(self) -> list[NodeName]:
         """Nodes that lack addresses which they could have, the longest first."""
@@ -163,6 +191,16 @@ class Nodes:
         return [NodeName(name.decode()) for name in names]
 
     # -- journals --------------------------------------------------------------------------------
+    def owner(self, instance_id: InstanceId) -> NodeName | None:
+        """The stored node that an instance belongs to: the oldest that names it."""
+        (names,) = self._connection.send(("ZRANGE", self._keys.claimants(instance_id), 0, 0))
+        return NodeName(names[0].decode()) if names else None
+
+    def newest_version(self) -> str:
+        """The highest resourceVersion of all stored objects; "" if there are none."""
+        (versions,) = self._connection.send(("HVALS", self._keys.versions))
+        return max((value.decode().split(" ")[0] for value in versions), key=version_key, default="")
+
     def journal(self, name: NodeName) -> bytes | None:
         """The entry of the interface creation that is under way for a node, or None."""
         (entry,) = self._connection.send(("HGET", self._keys.journal, name))
@@ -177,6 +215,27 @@ class Nodes:
         """Delete a node's journal entry, if it is still `entry` and no live claim holds the node."""
         keys = [self._keys.work(WorkKind.MAINTAIN, name), self._keys.journal]
         return JournalDeletion(self._connection.run("delete_journal", keys, [name, entry]).decode())
+
+
+def known(answer: NodeAnswer) -> NodeState:
+    """The state of an answer.
+
+    Raises:
+        NodeGone, InvalidInput: there is none; the answer says why.
+    """
+    if isinstance(answer, NodeState):
+        return answer
+    raise answer
+
+
+def _decode_stored(name: str, stored: bytes) -> CiliumNode:
+    try:
+        return decode_node(stored)
+    except InvalidInput as error:
+        problem = (
+            f"CiliumNode {name}: its entry in Redis can't be decoded ({error}); a change of the object replaces it."
+        )
+        return CiliumNode(metadata=Metadata(name=name), problem=problem)
 
 
 def _pairs(flat: Sequence[bytes]) -> Iterator[tuple[bytes, bytes]]:

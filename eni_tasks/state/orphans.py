@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 
 from eni_tasks.model.network import InstanceId, InterfaceId
 from eni_tasks.model.work import Claim
-from eni_tasks.state.connection import Connection, time_ms
+from eni_tasks.state.connection import Connection, milliseconds, time_ms
 
 # Longer than any grace period: a pass comes as soon as one that waits is due.
 SEEN_KEPT_MS = 2 * 3_600_000
@@ -47,8 +47,18 @@ class OrphanHistory:
         return {InterfaceId(name): age for name, age in self._ages(self._keys.orphans).items()}
 
     def forget(self, interface_id: InterfaceId) -> None:
-        """Delete the entry of an interface that was deleted, or that EC2 refused to delete."""
+        """Delete the entry of an interface that was deleted, or that is in use."""
         self._connection.send(("ZREM", self._keys.orphans, interface_id))
+
+    def put_last(self, interface_id: InterfaceId, wait_seconds: float) -> None:
+        """Let an interface that EC2 refused to delete be due in the next pass, after all that are due already.
+
+        Args:
+            interface_id: the interface.
+            wait_seconds: for how long passes have to see an interface before it is deleted.
+        """
+        since = self._connection.now_ms() - milliseconds(wait_seconds)
+        self._connection.send(("ZADD", self._keys.orphans, "XX", since, interface_id))
 
     def note_removed(self, instance_ids: Collection[InstanceId]) -> None:
         """Note instances (at least one) whose node was removed; kept for an hour."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable, Sequence
 
+from eni_tasks.errors import StateUnavailable
 from eni_tasks.model.network import NodeName
 from eni_tasks.model.work import NODE_WORK, Claim, Finished, Pass, WorkKind
 from eni_tasks.state import commands
@@ -36,6 +37,7 @@ class WorkQueue:
         *,
         delay_seconds: float = 0.0,
         ends_wait: bool = False,
+        stored_only: bool = False,
     ) -> list[str]:
         """Enqueue work; one round trip per 200 pieces.
 
@@ -44,6 +46,7 @@ class WorkQueue:
             items: names with their urgency.
             delay_seconds: the work is not due before now plus this; only for work that is not pending yet.
             ends_wait: this ends a back-off or another wait.
+            stored_only: leave out nodes that are not stored (any more).
 
         Returns:
             The names for which a message must be sent; the others are merged into work that is pending.
@@ -59,6 +62,7 @@ class WorkQueue:
                     overdue_ms=self.overdue_ms,
                     delay_ms=milliseconds(delay_seconds),
                     ends_wait=ends_wait,
+                    stored_only=stored_only,
                 )
             )
             to_send += [name.decode() for name in answer]
@@ -127,8 +131,14 @@ def new_token() -> str:
 
 
 def decode_claim(kind: WorkKind, name: NodeName | Pass, token: str, answer: Sequence[int] | None) -> Claim | None:
-    """Decode the answer of claim.lua."""
+    """Decode the answer of claim.lua.
+
+    Raises:
+        StateUnavailable: the data may be older than what processes wrote.
+    """
     if answer is None:
         return None
+    if not answer:
+        raise StateUnavailable("Redis was restarted or failed over, and no watcher has confirmed its data yet")
     fence, revision, woken = answer
     return Claim(kind=kind, name=name, token=token, fence=fence, revision=revision, wake=woken == 1)

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from eni_tasks.model.network import InstanceId, NodeName
 from eni_tasks.state.connection import DAY_MS, Connection, milliseconds
 
+FAILURE_LONGEST = 300  # EC2 appends kilobytes of encoded text to a denial
+
 
 class ReadRequests:
     """Requested reads, by node.
@@ -62,9 +64,10 @@ class ReadRequests:
         """Store when the last complete read of all instances began, in Redis seconds."""
         self._connection.send(("HSET", self._keys.switches, "read_at", milliseconds(started_at)))
 
-    def note_result(self, *, failed: bool) -> int:
-        """Count passes that failed since the last good one; returns how many."""
-        if failed:
-            return int(self._connection.send(("HINCRBY", self._keys.switches, "failed_reads", 1))[0])
-        self._connection.send(("HDEL", self._keys.switches, "failed_reads"))
-        return 0
+    def note_failure(self, why: str) -> None:
+        """Store why the last pass failed, for people."""
+        self._connection.send(("HSET", self._keys.switches, "read_failure", why[:FAILURE_LONGEST]))
+
+    def note_success(self) -> None:
+        """Delete the reason of an earlier failure."""
+        self._connection.send(("HDEL", self._keys.switches, "read_failure"))

@@ -5,11 +5,10 @@ Every method raises StateUnavailable when Redis does not answer.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-from eni_tasks.domain.cilium_node import machine_of
+from eni_tasks.model.cilium_node import CiliumNode
 from eni_tasks.model.network import NodeName, Value
 from eni_tasks.model.node import Memory
 from eni_tasks.model.plan import Urgency
@@ -28,14 +27,16 @@ class Changes:
     """New objects, and what follows from them.
 
     `reads` are nodes whose instance is to be read, `deficits` nodes that lack addresses. `maintain` and
-    `publish` are work to enqueue; it ends waits.
+    `publish` are work to enqueue; it ends waits. With `any_version` objects are stored even if they are older than
+    the stored ones.
     """
 
-    objects: list[Mapping[str, Any]] = field(default_factory=list)
+    objects: list[CiliumNode] = field(default_factory=list)
     reads: list[NodeName] = field(default_factory=list)
     maintain: list[tuple[NodeName, Urgency]] = field(default_factory=list)
     publish: list[tuple[NodeName, Urgency]] = field(default_factory=list)
     deficits: list[NodeName] = field(default_factory=list)
+    any_version: bool = False
 
 
 class RunEnd(Value, frozen=True):
@@ -43,12 +44,14 @@ class RunEnd(Value, frozen=True):
 
     `memory` is what it learned, if that changed; it is written only while the claim is live. `publish`
     enqueues publishing of the node, with this urgency. `in_deficit` says whether the node lacks addresses that
-    it could have; None if that isn't known. `again_after_seconds` is as in `WorkQueue.finish`.
+    it could have; None if that isn't known. `publish_failure` is why the object could not be written, "" if it could;
+    None if the run did not try. `again_after_seconds` is as in `WorkQueue.finish`.
     """
 
     memory: Memory | None = None
     publish: Urgency | None = None
     in_deficit: bool | None = None
+    publish_failure: str | None = None
     again_after_seconds: float | None = None
 
 
@@ -104,21 +107,22 @@ class Runs:
         return all(answer == 1 for answer in self._connection.send(*fenced, *others)[: len(fenced)])
 
     def end(self, claim: Claim, end: RunEnd) -> RunEnded:
-        """End a run: write what it learned, enqueue what follows it, and end the claim."""
+        """End a run: enqueue what follows it, write what it learned, and end the claim.
+
+        Nothing is written for a node that was removed meanwhile, or that another run holds.
+        """
         sent: list[Script | Command] = []
         if end.publish is not None:
-            sent += self._enqueue(WorkKind.PUBLISH, [(claim.node, end.publish)])
-        if end.memory is not None:
-            sent.append(commands.put_memory(self._keys, claim, end.memory))
-        if end.in_deficit is not None:
-            changed = "deficits" if end.in_deficit else "no_deficits"
-            sent += commands.note_nodes(self._keys, **{changed: [claim.node]})
+            sent += self._enqueue(WorkKind.PUBLISH, [(claim.node, end.publish)], stored_only=True)
         sent.append(
             commands.finish(
                 self._keys,
                 claim,
                 again_after_seconds=end.again_after_seconds,
                 overdue_ms=self._queue.overdue_ms,
+                memory=end.memory,
+                in_deficit=end.in_deficit,
+                publish_failure=end.publish_failure,
             )
         )
         answers = self._connection.send(*sent)
@@ -136,17 +140,23 @@ class Runs:
         maintain = self._enqueue(WorkKind.MAINTAIN, changes.maintain)
         publish = self._enqueue(WorkKind.PUBLISH, changes.publish)
         notes = commands.note_nodes(self._keys, reads=changes.reads, deficits=changes.deficits)
-        machines = [machine_of(obj) for obj in changes.objects]
-        objects = commands.put_nodes(self._keys, changes.objects, machines)
+        objects = commands.put_nodes(self._keys, changes.objects, any_version=changes.any_version)
         answers = self._connection.send(*maintain, *publish, *notes, *objects)
         return {
             WorkKind.MAINTAIN: _names(answers[: len(maintain)]),
             WorkKind.PUBLISH: _names(answers[len(maintain) : len(maintain) + len(publish)]),
         }
 
-    def _enqueue(self, kind: WorkKind, items: Items) -> list[Script]:
+    def _enqueue(self, kind: WorkKind, items: Items, *, stored_only: bool = False) -> list[Script]:
         return [
-            commands.enqueue(self._keys, kind, portion, overdue_ms=self._queue.overdue_ms, ends_wait=True)
+            commands.enqueue(
+                self._keys,
+                kind,
+                portion,
+                overdue_ms=self._queue.overdue_ms,
+                ends_wait=True,
+                stored_only=stored_only,
+            )
             for portion in _portions(items)
         ]
 

@@ -57,7 +57,7 @@ class State:
         self.events = Events(connection)
         self.counters = SharedCounters(connection)
         self.coordination = Coordination(connection)
-        self.summary = Summary(connection, self.network, buckets)
+        self.summary = Summary(connection, self.network, buckets, overdue_seconds=overdue_seconds)
         self.server = RedisServer(connection)
 
     def now(self) -> float:

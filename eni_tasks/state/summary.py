@@ -12,7 +12,7 @@ from enum import StrEnum
 from eni_tasks.model.network import Infrastructure, NodeName, SubnetId, Value
 from eni_tasks.model.work import NODE_WORK, Pause, WorkKind
 from eni_tasks.state.connection import Command, Connection, Script, seconds, time_ms
-from eni_tasks.state.limiter import READS, decode_pause
+from eni_tasks.state.limiter import LIMITS, decode_pause
 from eni_tasks.state.network import NetworkCache
 from eni_tasks.state.orphans import scored
 
@@ -28,21 +28,27 @@ class WorkState(StrEnum):
     OVERDUE = "overdue"  # no worker took it in time; it is requeued
 
 
-WORK_FIELDS = ("lease", "not_before", "sent")
-_UNTIL = (WorkState.RUNNING, WorkState.WAITING, WorkState.QUEUED)  # in the order of WORK_FIELDS
+WORK_FIELDS = ("lease", "not_before", "sent", "unserved_since")
+_UNTIL = (WorkState.RUNNING, WorkState.WAITING, WorkState.QUEUED)  # in the order of the first three
 
 
 class WorkStatus(Value, frozen=True):
-    """One piece of work; `until` is the end of the lease, of the wait, or of the time that the message is given."""
+    """One piece of work; `until` is the end of the lease, of the wait, or of the time that the message is given.
+
+    `unserved_seconds` is for how long no run has begun since it was enqueued, or since its wait was over; 0 while
+    a worker is at it, and while it waits.
+    """
 
     state: WorkState
     until: float = 0.0
+    unserved_seconds: float = 0.0
 
 
 class WorkSummary(Value, frozen=True):
     """The work of one kind: `pending_count` is all of it.
 
-    What is overdue should have been served by now; it is requeued.
+    `overdue_count` of it has been unserved for longer than a message is given, and is requeued.
+    `oldest_overdue_seconds` is for how long the oldest work has been unserved, requeued or not; 0 if none is.
     """
 
     pending_count: int
@@ -97,7 +103,8 @@ class StateSummary(Value, frozen=True):
     `generation` is None when Redis lost its data and no watcher has noticed yet. `infrastructure_at` is when the
     description of VPCs, subnets and groups began, `inventory_at` when the last complete read of all instances
     did; None before the first. `orphans_count` is what the last pass of the collector saw and has not deleted.
-    `deficit_count` nodes lack addresses that they could have, the first of them since `deficit_since`.
+    `read_failure` is why the last read of EC2 failed, "" if it succeeded. `deficit_count` nodes lack addresses that
+    they could have, the first of them since `deficit_since`.
     """
 
     now: float
@@ -110,6 +117,7 @@ class StateSummary(Value, frozen=True):
     subnets: tuple[SubnetSummary, ...]
     infrastructure_at: float | None
     inventory_at: float | None
+    read_failure: str
     orphans_count: int
     deficit_count: int
     deficit_since: float | None
@@ -124,15 +132,22 @@ class Summary:
         connection: the way to Redis.
         network: for the infrastructure, which it keeps decoded.
         buckets: per EC2 action its size and refill per second.
+        overdue_seconds: how long a message is given before its work is requeued.
     """
 
     def __init__(
-        self, connection: Connection, network: NetworkCache, buckets: Mapping[str, tuple[float, float]]
+        self,
+        connection: Connection,
+        network: NetworkCache,
+        buckets: Mapping[str, tuple[float, float]],
+        *,
+        overdue_seconds: float,
     ) -> None:
         self._connection = connection
         self._keys = connection.keys
         self._network = network
         self._buckets = buckets
+        self._overdue_seconds = overdue_seconds
 
     def read(self, queues: Sequence[str]) -> StateSummary:
         """Read everything.
@@ -144,7 +159,7 @@ class Summary:
         commands: dict[str, Command | Script] = {
             "time": ("TIME",),
             "generation": ("GET", keys.generation),
-            "switches": ("HMGET", keys.switches, "pause", "read_at"),
+            "switches": ("HMGET", keys.switches, "pause", "read_at", "read_failure"),
             "ledger": ("HGETALL", keys.ledger),
             "cooldowns": ("ZRANGE", keys.cooldowns, 0, -1, "WITHSCORES"),
             "orphans": ("ZCARD", keys.orphans),
@@ -157,12 +172,12 @@ class Summary:
             ),
         }
         commands |= {f"breaker {action}": ("HMGET", keys.breaker(action), "until", "why") for action in self._breakers}
-        commands |= {f"pending {kind}": ("ZRANGE", keys.pending(kind), 0, -1, "WITHSCORES") for kind in WorkKind}
+        commands |= {f"pending {kind}": ("ZRANGE", keys.pending(kind), 0, -1) for kind in WorkKind}
         commands |= {f"queue {queue}": ("LLEN", keys.queue(queue)) for queue in queues}
         answers = dict(zip(commands, self._connection.send(*commands.values()), strict=True))
         infrastructure = self._network.infrastructure()
         now = time_ms(answers["time"]) / 1000
-        pause, read_at = answers["switches"]
+        pause, read_at, failure = answers["switches"]
         held = {subnet.decode(): int(count) for subnet, count in answers["ledger"].items()}
         cooling = {subnet.decode(): until / 1000 for subnet, until in scored(answers["cooldowns"])}
         first_deficit = scored(answers["first_deficit"])
@@ -170,7 +185,7 @@ class Summary:
             now=now,
             generation=answers["generation"].decode() if answers["generation"] else None,
             pause=decode_pause(pause) if pause else None,
-            work={kind: self._work(kind, scored(answers[f"pending {kind}"]), now) for kind in WorkKind},
+            work={kind: self._work(kind, answers[f"pending {kind}"]) for kind in WorkKind},
             queues={queue: int(answers[f"queue {queue}"]) for queue in queues},
             buckets={
                 action: _bucket(bucket, values)
@@ -180,12 +195,12 @@ class Summary:
                 action: BreakerSummary(until=seconds(until), why=(why or b"").decode())
                 for action in self._breakers
                 for until, why in [answers[f"breaker {action}"]]
-                # That of reads is not probed: a good read closes it, or its time.
-                if until is not None and (action != READS or seconds(until) > now)
+                if until is not None
             },
             subnets=_subnets(infrastructure, held, {name: until for name, until in cooling.items() if until > now}),
             infrastructure_at=infrastructure.described_at if infrastructure else None,
             inventory_at=seconds(read_at) if read_at else None,
+            read_failure=failure.decode() if failure else "",
             orphans_count=answers["orphans"],
             deficit_count=answers["deficits"],
             deficit_since=first_deficit[0][1] / 1000 if first_deficit else None,
@@ -209,33 +224,38 @@ class Summary:
 
     @property
     def _breakers(self) -> tuple[str, ...]:
-        return (*self._buckets, READS)
+        return (*self._buckets, LIMITS)
 
     def _statuses(self, keys: Sequence[str]) -> list[WorkStatus]:
         *answers, time = self._connection.send(*(("HMGET", key, *WORK_FIELDS) for key in keys), ("TIME",))
         now = time_ms(time) / 1000
         return [_status([seconds(value) for value in answer], now) for answer in answers]
 
-    def _work(self, kind: WorkKind, pending: Sequence[tuple[bytes, float]], now: float) -> WorkSummary:
-        states: list[WorkState] = []
+    def _work(self, kind: WorkKind, pending: Sequence[bytes]) -> WorkSummary:
+        statuses: list[WorkStatus] = []
         for start in range(0, len(pending), PORTION_COUNT):
-            names = [name.decode() for name, _ in pending[start : start + PORTION_COUNT]]
-            states += [status.state for status in self._statuses([self._keys.work(kind, name) for name in names])]
-        late = [due / 1000 for _, due in pending if due / 1000 <= now]
+            names = [name.decode() for name in pending[start : start + PORTION_COUNT]]
+            statuses += self._statuses([self._keys.work(kind, name) for name in names])
+        states = [status.state for status in statuses]
+        unserved = [status.unserved_seconds for status in statuses]
         return WorkSummary(
             pending_count=len(pending),
             claimed_count=states.count(WorkState.RUNNING),
             waiting_count=states.count(WorkState.WAITING),
-            overdue_count=len(late),
-            oldest_overdue_seconds=now - min(late) if late else 0.0,
+            overdue_count=sum(each > self._overdue_seconds for each in unserved),
+            oldest_overdue_seconds=max(unserved, default=0.0),
         )
 
 
 def _status(times: Sequence[float], now: float) -> WorkStatus:
-    for state, until in zip(_UNTIL, times, strict=True):
+    *ends, unserved_since = times
+    unserved_seconds = max(0.0, now - unserved_since) if unserved_since else 0.0
+    for state, until in zip(_UNTIL, ends, strict=True):
         if until > now:
-            return WorkStatus(state=state, until=until)
-    return WorkStatus(state=WorkState.OVERDUE, until=max(times))
+            return WorkStatus(state=state, until=until, unserved_seconds=unserved_seconds)
+    # A claim whose lease ran out: its work is unserved since then.
+    late_seconds = unserved_seconds or now - max(ends)
+    return WorkStatus(state=WorkState.OVERDUE, until=max(ends), unserved_seconds=late_seconds)
 
 
 def _bucket(bucket: tuple[float, float], values: Sequence[bytes]) -> BucketSummary:

@@ -1,20 +1,21 @@
-"""The Celery app: one factory, no global broker; the settings are those that survive bad days.
+"""The Celery app: one factory, no global broker, and settings that survive outages of Redis.
 
-A message on Redis is a hint, not a record, so nothing here tries to make it one: no retries, no ETA,
-no results. Deadlines are in our code and in the clients' time-outs, since threads know no limits.
+A message on Redis only wakes a worker; the work itself is in the shared state. So messages have no retries, no ETA and
+no results. Deadlines are in our code and in the clients' time-outs, since Celery can't interrupt threads.
 """
 
 from __future__ import annotations
 
 import threading
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 import celery
 from kombu import Exchange, Queue
 
 from eni_tasks.bootstrap import Services, broker_prefix
 from eni_tasks.settings import Settings
-from eni_tasks.tasks import broker, transport
+from eni_tasks.tasks import transport
 from eni_tasks.tasks.messages import CeleryMessages
 from eni_tasks.tasks.registry import QUEUES, TASK_QUEUES, register
 
@@ -28,7 +29,7 @@ class EniApp(celery.Celery):  # type: ignore[misc]  # celery ships no types
 
     @property
     def services(self) -> Services:
-        """The use cases of this process, built on first use (in a worker: after any fork)."""
+        """The services of this process, built on first use (in a worker: after any fork)."""
         with self._building:
             if self._services is None:
                 self._services = Services(self.eni_settings, CeleryMessages(self))
@@ -45,7 +46,7 @@ def make_app(settings: Settings) -> EniApp:
         An app that can send, run a worker, or be shown by Flower; nothing is connected yet.
     """
     transport.install()
-    app = EniApp("eni_tasks", broker=broker.address(settings.redis_url.get_secret_value()), set_as_current=False)
+    app = EniApp("eni_tasks", broker=_broker_url(settings.redis_url.get_secret_value()), set_as_current=False)
     app.eni_settings = settings
     app.conf.update(_configuration(settings))
     register(app)
@@ -55,11 +56,11 @@ def make_app(settings: Settings) -> EniApp:
 def _configuration(settings: Settings) -> dict[str, Any]:
     return {
         "task_acks_late": True,
-        "task_reject_on_worker_lost": False,  # the sweep brings it back; a killer task must not loop
+        "task_reject_on_worker_lost": False,  # requeued as overdue; a task that kills its worker must not loop
         "task_ignore_result": True,
-        "task_create_missing_queues": False,  # a typo must not make a queue that nobody consumes
+        "task_create_missing_queues": False,  # a typo must not make a queue that no worker consumes
         "task_queues": [Queue(name, Exchange(""), routing_key=name) for name in QUEUES],
-        # For those who send by name, as `celery call` does without --queue.
+        # For senders that name only the task, as `celery call` does without --queue.
         "task_routes": TASK_QUEUES,
         "task_serializer": "json",
         "accept_content": ["json"],
@@ -84,5 +85,25 @@ def _configuration(settings: Settings) -> dict[str, Any]:
             "priority_steps": [0],
             "global_keyprefix": broker_prefix(settings),
         },
-        "broker_use_ssl": broker.tls(settings.redis_url.get_secret_value()),
+        "broker_use_ssl": _broker_tls(settings.redis_url.get_secret_value()),
     }
+
+
+def _broker_url(url: str) -> str:
+    """The URL without the options that follow it: Celery gives them another meaning than our own client."""
+    return urlunsplit(urlsplit(url)._replace(query=""))
+
+
+def _broker_tls(url: str) -> dict[str, Any] | None:
+    """The TLS options of a rediss:// URL, in the form of Celery's `broker_use_ssl`; None without TLS.
+
+    Celery verifies a server only if it is asked to. Here the certificate and the name are verified unless the URL says
+    otherwise.
+    """
+    parts = urlsplit(url)
+    if parts.scheme != "rediss":
+        return None
+    options: dict[str, Any] = {"ssl_cert_reqs": "required", **dict(parse_qsl(parts.query))}
+    if "ssl_check_hostname" in options:
+        options["ssl_check_hostname"] = options["ssl_check_hostname"] == "true"
+    return options

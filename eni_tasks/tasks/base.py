@@ -1,37 +1,36 @@
-"""What all tasks share: the services of the process, and how arguments are checked."""
+"""What all tasks share: the services of the process, the check of arguments, and how runs are measured and logged."""
 
 from __future__ import annotations
 
 import inspect
-import re
+import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import celery
 import structlog
 
 from eni_tasks.errors import InvalidInput, NodeGone
-from eni_tasks.model.network import NodeName
+from eni_tasks.observability.counters import Counters
 from eni_tasks.observability.logs import logger
-from eni_tasks.tasks.measuring import measured
-from eni_tasks.tasks.messages import SENT_AT
+from eni_tasks.tasks.messages import REFRESH_INVENTORY, SENT_AT
 
 if TYPE_CHECKING:
     from eni_tasks.bootstrap import Services
     from eni_tasks.tasks.app import EniApp
 
-# RFC 1123 subdomain: what Kubernetes accepts as the name of a node.
-_NODE_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
+Report = dict[str, Any]
 
-# Parts of a report that say that something was changed.
-TOLD = ("did", "wrote")
+# The fields of a report that name changes.
+CHANGES = ("did", "wrote")
 
 
 class EniTask(celery.Task):  # type: ignore[misc]  # celery ships no types
     """A task with the services of its process."""
 
-    # Somebody's wrong argument: `task_refused` tells it, and Celery adds no trace.
+    # The sender's wrong argument: `task_refused` reports it, and Celery adds no trace.
     throws = (InvalidInput, NodeGone)
-    # Checked here, by the worker: a sender's own check is a 500 without words in Flower's API.
+    # The worker checks arguments: Celery's own check by the sender is a 500 without a message in Flower's API.
     typing = False
     # A whole report fits into the event that Flower shows as the result.
     resultrepr_maxsize = 4096
@@ -45,15 +44,15 @@ class EniTask(celery.Task):  # type: ignore[misc]  # celery ships no types
         with structlog.contextvars.bound_contextvars(task=self.name, task_id=self.request.id):
             try:
                 self._check_arguments(*args, **kwargs)
-                # The header is asked for here: within the call the request has none.
+                # The header is read here: within the call the request has none.
                 call, sent_at = super().__call__, self.request.get(SENT_AT)
                 report = measured(self.services.counters, self.name, sent_at, lambda: call(*args, **kwargs))
             except self.throws as error:
                 logger().warning("task_refused", error=str(error))
                 raise
-            # A run that found nothing to do says nothing: most runs of a healthy fleet.
-            if done := {name: report[name] for name in TOLD if report.get(name)}:
-                logger().info("task_done", node=report.get("node"), **done)
+            # A run that changed nothing logs nothing: most runs of a healthy fleet.
+            if changes := {name: report[name] for name in CHANGES if report.get(name)}:
+                logger().info("task_done", node=report.get("node"), **changes)
         return report
 
     def _check_arguments(self, *args: Any, **kwargs: Any) -> None:
@@ -66,17 +65,35 @@ class EniTask(celery.Task):  # type: ignore[misc]  # celery ships no types
 
     @property
     def services(self) -> Services:
-        """The use cases of this process."""
+        """The services of this process."""
         app: EniApp = self.app
         return app.services
 
 
-def node_name(node: object) -> NodeName:
-    """Check what somebody gave as a node's name.
+def measured(counters: Counters, task: str, sent_at: object, run: Callable[[], Report]) -> Report:
+    """Run a task, and count how long its message waited and how long it took.
 
-    Raises:
-        InvalidInput: it can't be one; nothing is done.
+    Args:
+        counters: where to.
+        task: its name.
+        sent_at: when the message was sent, in seconds since 1970 by the sender's clock. Anything but a number counts
+            as unknown: messages that people send by other means have none.
+        run: the task's body; its report has "skipped" or "failed" if it was not served.
+
+    Returns:
+        The report.
     """
-    if not isinstance(node, str) or not _NODE_NAME.fullmatch(node):
-        raise InvalidInput(f"node={node!r} is not the name of a node (such as ip-10-0-1-2.ec2.internal)")
-    return NodeName(node)
+    if isinstance(sent_at, int | float):
+        counters.observe("task_wait_seconds", {"task": task}, max(0.0, time.time() - sent_at))
+    started, outcome = time.monotonic(), "error"
+    try:
+        report = run()
+        outcome = next((word for word in ("skipped", "failed") if word in report), "ok")
+    finally:
+        seconds = time.monotonic() - started
+        counters.observe("task_run_seconds", {"task": task, "outcome": outcome}, seconds)
+    if task == REFRESH_INVENTORY and outcome != "skipped":
+        status = "success" if outcome == "ok" else "failed"
+        counters.observe("ipam_background_sync_duration_seconds", {"status": status}, seconds)
+        counters.count("ipam_resync_total", value=float(outcome == "ok"))
+    return report

@@ -1,4 +1,7 @@
-"""Sending hints through Celery: `ports.messages.Messages`."""
+"""What Celery's broker is used for: messages that wake workers, and the question which workers answer.
+
+Implements `ports.messages.Messages` and `ports.doctor.Workers`.
+"""
 
 from __future__ import annotations
 
@@ -12,17 +15,26 @@ from eni_tasks.model.network import NodeName
 from eni_tasks.model.work import Pass, WorkKind
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from celery import Celery
 
-SENT_AT = "eni_sent_at"  # header: the sender's clock, for people; nothing decides by it
+SENT_AT = "eni_sent_at"  # header: the sender's clock, for measuring; nothing is decided by it
+ANSWER_SECONDS = 2.0
 
 MAINTAIN, PUBLISH = "eni.maintain_node", "eni.publish_node"
 REFRESH_INVENTORY, REFRESH_INSTANCES = "eni.refresh_inventory", "eni.refresh_instances"
 COLLECT_ORPHANS = "eni.collect_orphans"
 
+PASSES = {
+    Pass.INVENTORY: (REFRESH_INVENTORY, "resync"),
+    Pass.INSTANCES: (REFRESH_INSTANCES, "resync"),
+    Pass.ORPHANS: (COLLECT_ORPHANS, "ec2"),
+}
+
 
 class CeleryMessages:
-    """Sends hints by task name and queue, without looking the task up."""
+    """Sends messages by task name and queue, without looking the task up."""
 
     def __init__(self, app: Celery) -> None:
         self._app = app
@@ -36,11 +48,25 @@ class CeleryMessages:
             raise StateUnavailable(f"the broker did not take {task}: {error}") from error
 
 
-PASSES = {
-    Pass.INVENTORY: (REFRESH_INVENTORY, "resync"),
-    Pass.INSTANCES: (REFRESH_INSTANCES, "resync"),
-    Pass.ORPHANS: (COLLECT_ORPHANS, "ec2"),
-}
+class CeleryWorkers:
+    """Asks all workers of an app.
+
+    Args:
+        app: whose broker is asked.
+        answer_seconds: how long answers are waited for; all of that time passes.
+    """
+
+    def __init__(self, app: Celery, answer_seconds: float = ANSWER_SECONDS) -> None:
+        self._app = app
+        self._answer_seconds = answer_seconds
+
+    def queues(self) -> Mapping[str, tuple[str, ...]]:
+        """See `ports.doctor.Workers.queues`."""
+        try:
+            answers = self._app.control.inspect(timeout=self._answer_seconds).active_queues()
+        except kombu.exceptions.OperationalError as error:
+            raise StateUnavailable(f"the broker did not pass our question to the workers: {error}") from error
+        return {worker: tuple(queue["name"] for queue in queues) for worker, queues in (answers or {}).items()}
 
 
 def _message(kind: WorkKind, name: NodeName | Pass) -> tuple[str, list[str], str]:

@@ -1,6 +1,6 @@
-"""Runs the watcher's two loops, watching and ticking, until it is told to stop; tells the probes how they fare.
+"""Runs the watcher's two loops, watching and ticking, until it is stopped, and reports both to the probes.
 
-What a tick does is decided in `eni_tasks.services.ticking`; signals are the entry point's business.
+`eni_tasks.services.tick` decides what a tick does; the entry point handles signals.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ def run(
 ) -> None:
     """Watches in one thread and ticks in this one.
 
-    The process is alive while neither loop is stuck, even if all that they meet is refusals; it is ready
-    while changes are followed, ticks work, and the system keeps up.
+    The process is alive while neither loop is stuck, even if every call is refused. It is ready while it follows
+    changes, ticks succeed, and the system keeps up.
 
     Args:
         watching: the loop over the API server's changes.
-        tick: what is to be done once a second; says whether the system keeps up.
+        tick: what is done once a second; returns whether the system keeps up.
         stopping: ends both loops when it is set.
-        probes: told after every tick.
+        probes: updated after every tick.
         tick_seconds: the pause between two ticks.
     """
     thread = threading.Thread(target=watching.run, name="watching")
@@ -57,6 +57,6 @@ def _tick(tick: Callable[[], bool]) -> bool:
     except TransientError as error:
         logger().warning("tick_failed", error=str(error))
     except Exception:  # noqa: BLE001 - logged with its trace
-        # The sweep is the guarantee of delivery: it goes on whatever one tick ran into.
+        # The tick requeues overdue work, which guarantees delivery: one error must not end it.
         logger().exception("tick_failed")
     return False

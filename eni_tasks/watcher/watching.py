@@ -1,8 +1,8 @@
-"""List, watch, list again: hands every change of a CiliumNode to the intake, whatever the API server does.
+"""List, watch, list again: passes every change of a CiliumNode to `services.ingest`, whatever the API server does.
 
-The loop never ends because of an error. A version is left behind only after the intake has taken what
-came with it, so that an error in between repeats instead of losing. Full lists, at the start, after a
-forgotten version, when asked and now and then, are what makes deletions during a gap visible.
+The loop never ends because of an error. It moves to the next resource version only after ingest has taken the changes
+of the current one, so an error in between repeats changes and loses none. Full lists show deletions that a gap in the
+watch has hidden: at the start, after an expired version, on request, and every few minutes.
 """
 
 from __future__ import annotations
@@ -11,37 +11,39 @@ import random
 import threading
 import time
 from contextlib import closing
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from eni_tasks.errors import ClusterUnavailable, EniTasksError
+from eni_tasks.model.cilium_node import version_key
 from eni_tasks.observability.logs import logger
-from eni_tasks.ports.kube import Changes, HistoryGone, NodeFeed
+from eni_tasks.ports.kube import Changes, HistoryGone, NodeFeed, Page
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
+    from eni_tasks.model.cilium_node import CiliumNode
     from eni_tasks.model.network import NodeName
 
-# The API server ends a watch after this long; jittered, so that a fleet of watchers doesn't return as one.
+# The API server ends a watch after this long; jittered, so that several watchers don't return at the same time.
 _WATCH_SECONDS = (240, 300)
-# A shorter one without an error is taken for one: else it would be opened again and again without a pause.
+# A watch that ends sooner without an error counts as failed: else it would be reopened without a pause.
 _SHORTEST_WATCH_SECONDS = 0.5
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.5, 30.0
-# Nothing takes the loop this long but the silence of a watch: not a pause, nor a page that goes to Redis.
+# No pause and no page that goes to Redis takes the loop this long; only a silent watch does, and it is added.
 _STUCK_SECONDS = 60.0
 
 
 class NodeSink(Protocol):
-    """What takes the nodes in (`eni_tasks.services.ingest`)."""
+    """Where the changes go (`eni_tasks.services.ingest`)."""
 
-    def changed(self, objects: Sequence[dict[str, Any]]) -> None:
-        """Take objects as they are now."""
+    def take_list(self, pages: Iterable[Page]) -> tuple[int, str]:
+        """Take in a complete list; returns the number of objects and the list's version."""
+
+    def changed(self, objects: Sequence[CiliumNode]) -> None:
+        """Take in objects as they are now."""
 
     def removed(self, name: NodeName, uid: str) -> None:
-        """Take a deletion."""
-
-    def listed(self, names: Collection[str], resource_version: str) -> None:
-        """Take the end of a complete list."""
+        """Take in a deletion."""
 
 
 class NodeWatching:
@@ -49,8 +51,8 @@ class NodeWatching:
 
     Args:
         feed: lists and watches.
-        sink: takes the nodes in.
-        relist_seconds: how often all nodes are listed again although nothing seems wrong.
+        sink: takes the changes.
+        relist_seconds: how often all nodes are listed again although no error occurred.
         silence_seconds: the longest that the feed lets a watch be silent.
     """
 
@@ -65,7 +67,7 @@ class NodeWatching:
         self._failures_count = 0
         self._stuck_seconds = silence_seconds + _STUCK_SECONDS
         self._moved_at = time.monotonic()
-        self.follows = False  # whether all nodes were listed, and the last word of the API server was no refusal
+        self.follows = False  # whether all nodes were listed, and the API server's last answer was no refusal
 
     @property
     def stuck(self) -> bool:
@@ -82,7 +84,7 @@ class NodeWatching:
                 self._pause(error)
             except EniTasksError as error:
                 self._pause(error)
-            except Exception as error:  # noqa: BLE001 - logged with its trace; a watcher that ends helps nobody
+            except Exception as error:  # noqa: BLE001 - logged with its trace; a watcher must not end
                 self._pause(error)
 
     def stop(self) -> None:
@@ -91,15 +93,16 @@ class NodeWatching:
         self._feed.interrupt()
 
     def relist(self) -> None:
-        """Asks for a full list soon, from another thread: what was stored may be lost."""
+        """Asks for a full list soon, from another thread: Redis may have lost what was stored."""
         self._list_wanted.set()
         self._feed.interrupt()
 
     def _turn(self) -> None:
         if not self._version or self._list_wanted.is_set() or time.monotonic() >= self._list_due_at:
             self._list()
+        self._check_history()
         started_at = time.monotonic()
-        # A watch that outlives the time for the next list would delay it.
+        # A watch that lasts beyond the time of the next list would delay it.
         until_list_seconds = max(1, round(self._list_due_at - started_at))
         timeout_seconds = min(random.randint(*_WATCH_SECONDS), until_list_seconds)  # noqa: S311 - jitter
         with closing(self._feed.changes(self._version, timeout_seconds)) as stream:
@@ -110,6 +113,16 @@ class NodeWatching:
         if time.monotonic() - started_at < _SHORTEST_WATCH_SECONDS and not self._interrupted():
             raise ClusterUnavailable("watching CiliumNodes: the watch ended at once")
         self._failures_count = 0
+
+    def _check_history(self) -> None:
+        """Make sure that the watch can continue: a server whose etcd was restored waits for a version to come.
+
+        Raises:
+            HistoryGone: the API server's history lies below the version that was seen.
+        """
+        present = self._feed.version()
+        if version_key(present) < version_key(self._version):
+            raise HistoryGone(f"the API server is at version {present}, below {self._version} that was seen before")
 
     def _interrupted(self) -> bool:
         return self._stopping.is_set() or self._list_wanted.is_set()
@@ -127,21 +140,20 @@ class NodeWatching:
     def _list(self) -> None:
         self._list_wanted.clear()
         # Half a list counts for nothing: without a version the next turn begins with a list again.
-        self._version = version = ""
-        names: set[str] = set()
-        for page in self._feed.pages():
-            self._moved_at = time.monotonic()
-            self._sink.changed(page.objects)
-            names.update(node["metadata"]["name"] for node in page.objects)
-            version = page.resource_version
-        self._sink.listed(names, version)
+        self._version = ""
+        count, version = self._sink.take_list(self._pages())
         self._version = version
         self._list_due_at = time.monotonic() + self._relist_seconds * random.uniform(0.9, 1.1)  # noqa: S311 - jitter
-        logger().info("nodes_listed", count=len(names), resource_version=version)
+        logger().info("nodes_listed", count=count, resource_version=version)
+
+    def _pages(self) -> Iterator[Page]:
+        for page in self._feed.pages():
+            self._moved_at = time.monotonic()
+            yield page
 
     def _pause(self, error: Exception) -> None:
         if self._interrupted():
-            return  # we cut the watch off ourselves
+            return  # the watch was interrupted by this process
         self._moved_at, self.follows = time.monotonic(), False
         self._failures_count += 1
         longest = min(_LONGEST_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2 ** min(self._failures_count - 1, 10))

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.timeout(240)
 WORKERS = {
     "apiserver": ([], " ready."),
     "ec2": ([], " ready."),
-    "exporter": (["--port", "0"], "exporter_listens"),
+    "exporter": (["--port", "0"], "exporter_started"),
     "flower": (["--port", "0", "--no-auth"], "Visit me at"),
     "resync": ([], " ready."),
     "watcher": ([], "nodes_listed"),

@@ -14,7 +14,7 @@ import redis_servers
 from kombu.transport.redis import Transport as KombusOwn
 from wire import Wire
 
-from eni_tasks.tasks.transport import Transport, consumer_moved
+from eni_tasks.tasks.transport import Transport, consumer_active
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -66,11 +66,11 @@ def signs_of_life() -> Iterator[list[object]]:
     def note(sender: object, **_: object) -> None:
         signs.append(sender)
 
-    consumer_moved.connect(note)
+    consumer_active.connect(note)
     try:
         yield signs
     finally:
-        consumer_moved.disconnect(note)
+        consumer_active.disconnect(note)
 
 
 LATE: dict[str, Callable[[Any], Any]] = {

@@ -11,11 +11,11 @@ from eni_tasks.services.status import NodeStatus
 NOW = 1000.0
 
 
-def gauges(*views: NodeStatus) -> dict[tuple[str, ...], float]:
-    return {(sample.name, *sample.labels): sample.value for sample in of_fleet(views, NOW)}
+def gauges(*nodes: NodeStatus) -> dict[tuple[str, ...], float]:
+    return {(sample.name, *sample.labels): sample.value for sample in of_fleet(nodes, NOW)}
 
 
-def view(name: str = "n", **figures: object) -> NodeStatus:
+def status(name: str = "n", **figures: object) -> NodeStatus:
     return NodeStatus(node=NodeName(name), **figures)  # type: ignore[arg-type]
 
 
@@ -27,8 +27,8 @@ def view(name: str = "n", **figures: object) -> NodeStatus:
 def test_interfaces_that_can_take_addresses(
     remaining: int, free_slots: int, candidates: int, slots: int, full: int
 ) -> None:
-    crowded = view(capacity=9, remaining_interfaces=remaining, free_slots=free_slots)
-    roomy = view("m", capacity=9, remaining_interfaces=5, free_slots=3)
+    crowded = status(capacity=9, remaining_interfaces=remaining, free_slots=free_slots)
+    roomy = status("m", capacity=9, remaining_interfaces=5, free_slots=3)
     found = gauges(crowded, roomy)
     assert found["ipam_interface_candidates",] == candidates + 2
     assert found["ipam_empty_interface_slots",] == slots + 3
@@ -37,7 +37,7 @@ def test_interfaces_that_can_take_addresses(
 
 
 def test_a_node_whose_figures_are_unknown_is_a_node_and_nothing_else() -> None:
-    unknown = view(used=4, reason="instance-not-read")
+    unknown = status(used=4, reason="instance-not-read")
     found = gauges(unknown)
     assert found["ipam_nodes", "total"] == found["nodes", "instance-not-read"] == 1
     assert found["ipam_nodes", "at-capacity"] == found["ipam_nodes", "in-deficit"] == found["nodes_ready",] == 0
@@ -46,9 +46,9 @@ def test_a_node_whose_figures_are_unknown_is_a_node_and_nothing_else() -> None:
 
 
 def test_the_oldest_facts_count_and_none_comes_from_the_future() -> None:
-    read = [view(described_at=NOW - 5), view("m", described_at=NOW - 50), view("k")]
+    read = [status(described_at=NOW - 5), status("m", described_at=NOW - 50), status("k")]
     assert gauges(*read)["facts_oldest_age_seconds",] == 50
-    assert gauges(view(described_at=NOW + 1))["facts_oldest_age_seconds",] == 0
+    assert gauges(status(described_at=NOW + 1))["facts_oldest_age_seconds",] == 0
 
 
 def test_no_nodes_at_all() -> None:

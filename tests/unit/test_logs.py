@@ -111,7 +111,7 @@ def test_an_error_that_ends_a_thread_is_one_line(lines):
     thread.start()
     thread.join()
     (line,) = lines()
-    assert (line["level"], line["event"]) == ("critical", "ended_by_error")
+    assert (line["level"], line["event"]) == ("critical", "unhandled_error")
     assert "in fails" in line["exception"]
 
 
@@ -121,7 +121,7 @@ def test_an_error_that_ends_the_process_is_one_line(lines):
     except RuntimeError as error:
         sys.excepthook(RuntimeError, error, error.__traceback__)
     (line,) = lines()
-    assert line["event"] == "ended_by_error"
+    assert line["event"] == "unhandled_error"
     assert "in fails" in line["exception"]
 
 

@@ -7,14 +7,14 @@ import time
 import pytest
 
 from eni_tasks.observability.counters import Counters
-from eni_tasks.tasks.measuring import measured
+from eni_tasks.tasks.base import measured
 from eni_tasks.tasks.messages import MAINTAIN, REFRESH_INVENTORY
 
 
-def counted(meter: Counters) -> dict[tuple[str, ...], float]:
+def counted(counters: Counters) -> dict[tuple[str, ...], float]:
     """How often each series was observed or counted."""
     counts: dict[tuple[str, ...], float] = {}
-    for part, value in meter.drain().items():
+    for part, value in counters.drain().items():
         if part.part != "sum":
             key = (part.name, *part.labels)
             counts[key] = counts.get(key, 0) + value
@@ -27,33 +27,33 @@ def counted(meter: Counters) -> dict[tuple[str, ...], float]:
     ids=["ok", "skipped", "failed"],
 )
 def test_the_outcome_is_the_reports(report, outcome):
-    meter = Counters()
-    assert measured(meter, MAINTAIN, None, lambda: report) == report
-    assert counted(meter) == {("task_run_seconds", MAINTAIN, outcome): 1}
+    counters = Counters()
+    assert measured(counters, MAINTAIN, None, lambda: report) == report
+    assert counted(counters) == {("task_run_seconds", MAINTAIN, outcome): 1}
 
 
 def test_a_run_that_raises_is_measured_too():
-    meter = Counters()
+    counters = Counters()
     with pytest.raises(ZeroDivisionError):
-        measured(meter, MAINTAIN, None, lambda: {"x": 1 // 0})
-    assert counted(meter) == {("task_run_seconds", MAINTAIN, "error"): 1}
+        measured(counters, MAINTAIN, None, lambda: {"x": 1 // 0})
+    assert counted(counters) == {("task_run_seconds", MAINTAIN, "error"): 1}
 
 
 @pytest.mark.parametrize(
     ("sent_ago", "waited"), [(7, 7), (0, 0), (-3600, 0)], ids=["a while ago", "now", "a clock that is ahead"]
 )
 def test_the_wait_of_a_message(sent_ago, waited):
-    meter = Counters()
-    measured(meter, MAINTAIN, time.time() - sent_ago, dict)
-    waits = {part.part: value for part, value in meter.drain().items() if part.name == "task_wait_seconds"}
+    counters = Counters()
+    measured(counters, MAINTAIN, time.time() - sent_ago, dict)
+    waits = {part.part: value for part, value in counters.drain().items() if part.name == "task_wait_seconds"}
     assert waits["sum"] == pytest.approx(waited, abs=1)
 
 
 @pytest.mark.parametrize("sent_at", [None, "yesterday", {}], ids=["by hand", "a word", "nonsense"])
 def test_a_wait_that_nobody_knows_is_not_made_up(sent_at):
-    meter = Counters()
-    measured(meter, MAINTAIN, sent_at, dict)
-    assert {part.name for part in meter.drain()} == {"task_run_seconds"}
+    counters = Counters()
+    measured(counters, MAINTAIN, sent_at, dict)
+    assert {part.name for part in counters.drain()} == {"task_run_seconds"}
 
 
 @pytest.mark.parametrize(
@@ -66,6 +66,6 @@ def test_a_wait_that_nobody_knows_is_not_made_up(sent_at):
     ids=["read", "failed", "skipped"],
 )
 def test_reads_of_all_instances_are_told_as_cilium_tells_them(report, counts):
-    meter = Counters()
-    measured(meter, REFRESH_INVENTORY, None, lambda: report)
-    assert {key: value for key, value in counted(meter).items() if key[0] != "task_run_seconds"} == counts
+    counters = Counters()
+    measured(counters, REFRESH_INVENTORY, None, lambda: report)
+    assert {key: value for key, value in counted(counters).items() if key[0] != "task_run_seconds"} == counts

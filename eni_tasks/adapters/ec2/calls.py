@@ -1,4 +1,4 @@
-"""Sends one EC2 call: times it, tells the observer, translates what went wrong."""
+"""Sends one EC2 call: times it, calls the observer, translates errors."""
 
 from __future__ import annotations
 

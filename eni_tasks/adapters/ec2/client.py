@@ -68,10 +68,10 @@ class Ec2Clients:
         return clients.mutations if mutation else clients.reads
 
     def forget(self, client: Any) -> None:
-        """Make the next call with new clients, which look for credentials anew.
+        """Make the next call with new clients, which look for credentials again.
 
-        boto3 keeps what it found: a file that was replaced would not be read again, and where there was
-        nothing it would not look again.
+        boto3 keeps the credentials that it found: it reads no replaced file again, and where it found none it does not
+        look again.
 
         Args:
             client: the one that was refused; if there is a newer one already, that stays.

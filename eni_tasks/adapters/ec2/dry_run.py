@@ -1,7 +1,9 @@
-"""What we may do at EC2, without doing it: `ports.doctor.Ec2Rights`.
+"""What EC2 permits us to do, asked without doing it: `ports.doctor.Ec2Rights`.
 
-EC2 answers a dry run with DryRunOperation where the real call would be let through. One action knows
-no dry run, AssignPrivateIpAddresses: that one is asked for an interface that cannot exist.
+EC2 answers a dry run with DryRunOperation where the real call would be permitted. Two mutations are asked about an
+interface that cannot exist: AssignPrivateIpAddresses, which has no DryRun parameter, and DeleteNetworkInterface, so
+that a server or proxy that ignores DryRun deletes nothing. For those two, EC2's answer that there is no such interface
+means that the rights were checked and suffice.
 """
 
 from __future__ import annotations
@@ -18,13 +20,17 @@ from eni_tasks.adapters.ec2.calls import Ec2Calls
 from eni_tasks.adapters.ec2.client import ClientOptions, Ec2Clients
 from eni_tasks.adapters.ec2.errors import CALL_ERRORS, translate
 from eni_tasks.errors import Ec2Error, Ec2Reaction
+from eni_tasks.model.ec2_actions import MUTATIONS, Mutation, Scope
 from eni_tasks.ports.doctor import Permission, Right, Sample
 
 NOT_AN_INTERFACE = "eni-00000000000000000"
 DENIED = frozenset({"UnauthorizedOperation", "AccessDenied", "AccessDeniedException"})
-WHY_LONGEST = 300  # EC2 appends kilobytes of encoded text to a denial
+REASON_CHARACTERS = 300  # EC2 appends kilobytes of encoded text to a denial
+NO_DRY_RUN = "AssignPrivateIpAddresses"
 
 Parameters = dict[str, Any]
+
+_MUTATIONS = {mutation.name: mutation for mutation in MUTATIONS}
 
 
 def _create(sample: Sample) -> Parameters:
@@ -50,19 +56,26 @@ def _modify(sample: Sample) -> Parameters:
     return {"NetworkInterfaceId": sample.interface_id, "Attachment": attachment}
 
 
-# The parameters of each dry run, and what must be known to make them.
-MUTATIONS: dict[str, tuple[Callable[[Sample], Parameters], tuple[str, ...]]] = {
-    "CreateNetworkInterface": (_create, ("subnet_id", "security_groups")),
-    "AttachNetworkInterface": (_attach, ("interface_id", "instance_id")),
-    "ModifyNetworkInterfaceAttribute": (_modify, ("interface_id", "attachment_id")),
-    "DetachNetworkInterface": (lambda sample: {"AttachmentId": sample.attachment_id}, ("attachment_id",)),
-    "DeleteNetworkInterface": (lambda sample: {"NetworkInterfaceId": sample.interface_id}, ("interface_id",)),
+def _assign(_: Sample) -> Parameters:
+    return {"NetworkInterfaceId": NOT_AN_INTERFACE, "SecondaryPrivateIpAddressCount": 1}
+
+
+def _delete(_: Sample) -> Parameters:
+    return {"NetworkInterfaceId": NOT_AN_INTERFACE}
+
+
+# The parameters of each mutation; a read takes none.
+_PARAMETERS: dict[str, Callable[[Sample], Parameters]] = {
+    "CreateNetworkInterface": _create,
+    "AttachNetworkInterface": _attach,
+    "ModifyNetworkInterfaceAttribute": _modify,
+    "AssignPrivateIpAddresses": _assign,
+    "DeleteNetworkInterface": _delete,
 }
-NO_DRY_RUN = "AssignPrivateIpAddresses"
 
 
 class Ec2DryRuns:
-    """Asks EC2 what it would let us do.
+    """Asks EC2 what it permits us to do.
 
     Args:
         options: time-outs.
@@ -88,27 +101,31 @@ class Ec2DryRuns:
 
     def permission(self, action: str, sample: Sample) -> Permission:
         """See the port."""
-        build, needed = MUTATIONS.get(action, (lambda _: {}, ()))
-        if missing := [name for name in needed if not getattr(sample, name)]:
+        mutation = _MUTATIONS.get(action)
+        if mutation and (missing := [name for name in mutation.asked_of if not getattr(sample, name)]):
             why = f"there is nothing to ask about yet: {', '.join(missing)} of an interface of ours"
             return Permission(action=action, right=Right.UNKNOWN, why=why)
+        parameters = _PARAMETERS[action](sample) if mutation else {}
+        if action != NO_DRY_RUN:
+            parameters["DryRun"] = True
         try:
-            if action == NO_DRY_RUN:
-                self._calls.mutate(action, NetworkInterfaceId=NOT_AN_INTERFACE, SecondaryPrivateIpAddressCount=1)
-            else:
-                self._calls.mutate(action, DryRun=True, **build(sample))
+            self._calls.mutate(action, **parameters)
         except Ec2Error as error:
-            return _judged(action, error)
+            return _judged(action, mutation, error)
         return Permission(action=action, right=Right.ALLOWED)
 
 
-def _judged(action: str, error: Ec2Error) -> Permission:
-    why = f"{error.code}: {error.message}"[:WHY_LONGEST]
+def _judged(action: str, mutation: Mutation | None, error: Ec2Error) -> Permission:
+    why = f"{error.code}: {error.message}"[:REASON_CHARACTERS]
+    of_no_interface = mutation is not None and not mutation.asked_of
     if error.code in DENIED:
+        if of_no_interface and mutation and Scope.OURS in mutation.touches.values() and "explicit deny" not in why:
+            # An interface that does not exist has no tags, so the chart's policy may deny it although it is complete.
+            why += " (EC2 was asked about an interface that does not exist; a condition on tags denies that too)"
+            return Permission(action=action, right=Right.UNKNOWN, why=why)
         return Permission(action=action, right=Right.DENIED, why=why)
     if error.reaction is Ec2Reaction.ACCOUNT_WIDE or not isinstance(error.__cause__, ClientError):
         raise error  # wrong credentials, or no answer at all: no other action will fare better
-    nothing_there = action == NO_DRY_RUN and error.code == "InvalidNetworkInterfaceID.NotFound"
-    if error.code == "DryRunOperation" or nothing_there:
+    if error.code == "DryRunOperation" or (of_no_interface and error.code == "InvalidNetworkInterfaceID.NotFound"):
         return Permission(action=action, right=Right.ALLOWED)
     return Permission(action=action, right=Right.UNKNOWN, why=why)

@@ -1,7 +1,7 @@
-"""The one table that sorts EC2's refusals, and what went wrong on the way, by what to do next.
+"""The one table that sorts EC2's refusals, and errors of the transport, by what to do next.
 
 Sources: the page "Error codes" of the EC2 API, and texts seen in public reports where the code alone
-(InvalidParameterValue, IncorrectState) does not tell. Acting on a reaction is the use cases' work.
+(InvalidParameterValue, IncorrectState) is ambiguous. The services act on a reaction.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ _INDEX_TAKEN = "interface attached at device"
 
 
 class _Text(NamedTuple):
-    """A code that means several things, told apart by lower-case words of its message."""
+    """A code that means several things, distinguished by lower-case words of its message."""
 
     code: str
     words: str
@@ -149,12 +149,12 @@ def bare_code(code: str) -> str:
 
 
 def is_throttle(code: str) -> bool:
-    """Tell whether a code says that the action's budget at EC2 is spent."""
+    """Whether a code means that EC2 throttled the call."""
     return bare_code(code) in THROTTLES
 
 
 def no_answer(*, mutation: bool) -> Ec2Reaction:
-    """Say what to do when a request was sent and no clear answer came: only a read had no effect."""
+    """What to do when a request was sent and no clear answer came: only a read had no effect."""
     return Ec2Reaction.AMBIGUOUS if mutation else Ec2Reaction.RETRY_LATER
 
 
@@ -163,7 +163,7 @@ def reaction_to(code: str, message: str, *, status: int = 400, mutation: bool = 
 
     A code that the table does not know and that blames the request becomes OUR_FAULT: it fails that
     node's run and is shown and backed off like any failed run. It neither stops the node for good,
-    as NODE_OVER would, nor everybody, as ACCOUNT_WIDE would; and it may not be retried at once.
+    as NODE_OVER would, nor all nodes, as ACCOUNT_WIDE would; and it may not be retried at once.
 
     Args:
         code: EC2's error code, with or without "Client." or "Server.".
@@ -189,7 +189,7 @@ def malformed(action: str, what: str, *, mutation: bool) -> Ec2Error:
 
 
 def translate(action: str, error: Exception, *, mutation: bool) -> Ec2Error:
-    """Turn what boto3 raised into the error that the use cases know.
+    """Turn what boto3 raised into the error that the services know.
 
     Args:
         action: the EC2 action that was asked for.

@@ -1,7 +1,7 @@
 """The changing half of the EC2 port: one request each, and an answer that is checked.
 
-An answer that lacks what was promised is as doubtful as none: the change has most likely happened,
-so the caller must look before doing anything else. The order of steps is the use cases' business.
+An answer that lacks what it must have is ambiguous, like no answer: the change has most likely happened,
+so the caller reads before it does anything else. The order of steps is the services' business.
 """
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
 NETWORK_CARD = 0
 
-_ATTACHMENT_GONE = ("InvalidAttachmentID.NotFound", "InvalidAttachment.NotFound")
-_INTERFACE_GONE = ("InvalidNetworkInterfaceID.NotFound",)
+_INTERFACE_GONE = "InvalidNetworkInterfaceID.NotFound"
 
 
 class Ec2Mutations:
@@ -82,7 +81,7 @@ class Ec2Mutations:
         return str(attachment_id)
 
     def set_delete_on_termination(self, interface_id: InterfaceId, attachment_id: str) -> None:
-        """Let the interface die with its instance; see the port."""
+        """Have the interface deleted with its instance; see the port."""
         self._calls.mutate(
             "ModifyNetworkInterfaceAttribute",
             NetworkInterfaceId=interface_id,
@@ -99,18 +98,10 @@ class Ec2Mutations:
             raise malformed(action, f"for {interface_id} names {len(addresses)} addresses, not {count}", mutation=True)
         return addresses
 
-    def detach_interface(self, attachment_id: str) -> None:
-        """Begin to detach; see the port."""
-        self._until_gone("DetachNetworkInterface", _ATTACHMENT_GONE, AttachmentId=attachment_id)
-
     def delete_interface(self, interface_id: InterfaceId) -> None:
         """Delete an unattached interface; see the port."""
-        self._until_gone("DeleteNetworkInterface", _INTERFACE_GONE, NetworkInterfaceId=interface_id)
-
-    def _until_gone(self, action: str, gone: Sequence[str], **parameters: str) -> None:
-        """Send a removal; that there is nothing to remove is what was wanted."""
         try:
-            self._calls.mutate(action, **parameters)
+            self._calls.mutate("DeleteNetworkInterface", NetworkInterfaceId=interface_id)
         except Ec2Error as error:
-            if error.code not in gone:
+            if error.code != _INTERFACE_GONE:
                 raise

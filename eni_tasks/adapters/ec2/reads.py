@@ -1,7 +1,7 @@
 """The reading half of the EC2 port: batches, pages, and all or nothing.
 
-A read is whole or it fails: one page that cannot be had fails the listing, so that nobody takes what
-is missing for what is gone. When to read, and what to believe, is the use cases' business.
+A read is complete or it fails: one page that can't be read fails the listing, so that a missing item is not taken for a
+deleted one. The services decide when to read and what to believe.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PAGE = 1000  # the largest page of most listings
 ROUTE_TABLE_PAGE = 100  # and of DescribeRouteTables
 TYPE_NAMES = 100  # EC2 takes no more names in one DescribeInstanceTypes
 
-_LISTING_FORGOTTEN = ("InvalidNextToken", "InvalidPaginationToken")
+_TOKEN_UNKNOWN = ("InvalidNextToken", "InvalidPaginationToken")
 _WORD = re.compile(r"[\w.-]+")
 
 Text = TypeVar("Text", bound=str)
@@ -130,19 +130,19 @@ class Ec2Reads:
             try:
                 interface = interface_from_item(item)
             except InvalidInput as error:
-                doubtful = InstanceId(item.get("Attachment", {}).get("InstanceId", ""))
-                if doubtful not in instance_ids:
+                unclear = InstanceId(item.get("Attachment", {}).get("InstanceId", ""))
+                if unclear not in instance_ids:
                     # It may belong to any of them, so none of them is known.
                     raise malformed("DescribeNetworkInterfaces", f"cannot be used: {error}", mutation=False) from error
-                found.pop(doubtful, None)
-                self._warn(f"instance {doubtful} is left out of this read: {error}")
+                found.pop(unclear, None)
+                self._warn(f"instance {unclear} is left out of this read: {error}")
                 continue
             if interface is not None and interface.instance_id in found:
                 found[interface.instance_id].append(interface)
         return {instance_id: tuple(interfaces) for instance_id, interfaces in found.items()}
 
     def _instance_types(self, names: list[str]) -> list[Item]:
-        """Ask for types by name; those that EC2 says it does not know are left out."""
+        """Ask for types by name; those that EC2 does not know are left out."""
         while names:
             try:
                 return self._listing("DescribeInstanceTypes", "InstanceTypes", InstanceTypes=names)
@@ -154,11 +154,11 @@ class Ec2Reads:
         return []
 
     def _listing(self, action: str, key: str, **parameters: object) -> list[Item]:
-        """Read all pages; once from the start again if EC2 has forgotten where we were."""
+        """Read all pages; once more from the start if EC2 no longer knows the token."""
         try:
             return self._pages(action, key, parameters)
         except Ec2Error as error:
-            if error.code not in _LISTING_FORGOTTEN:
+            if error.code not in _TOKEN_UNKNOWN:
                 raise
         return self._pages(action, key, parameters)
 

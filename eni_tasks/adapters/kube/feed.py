@@ -14,10 +14,12 @@ import msgspec
 import urllib3
 
 from eni_tasks.adapters.kube.errors import refusal, unreachable
-from eni_tasks.adapters.kube.objects import NODES_PATH, TrimmedNode
-from eni_tasks.errors import ClusterUnavailable
+from eni_tasks.adapters.kube.objects import NODES_PATH
+from eni_tasks.domain.cilium_node import decode_node
+from eni_tasks.errors import ClusterUnavailable, InvalidInput
+from eni_tasks.model.cilium_node import CiliumNode
 from eni_tasks.model.network import NodeName
-from eni_tasks.ports.kube import Changes, KubeObject, Page
+from eni_tasks.ports.kube import Changes, Page
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -36,7 +38,11 @@ class _ListMetadata(msgspec.Struct, rename="camel"):
 
 class _List(msgspec.Struct):
     metadata: _ListMetadata
-    items: list[TrimmedNode]
+    items: list[msgspec.Raw]  # decoded one by one: an object that can't be understood affects only itself
+
+
+class _AnyList(msgspec.Struct):
+    metadata: _ListMetadata
 
 
 class _Event(msgspec.Struct):
@@ -48,8 +54,9 @@ class _ErrorObject(msgspec.Struct):
     code: int = 500
 
 
+_VERSION = msgspec.json.Decoder(_AnyList)
 _LIST, _EVENT = msgspec.json.Decoder(_List), msgspec.json.Decoder(_Event)
-_NODE, _ERROR = msgspec.json.Decoder(TrimmedNode), msgspec.json.Decoder(_ErrorObject)
+_ERROR = msgspec.json.Decoder(_ErrorObject)
 
 
 class KubeNodeFeed:
@@ -77,13 +84,22 @@ class KubeNodeFeed:
             path = f"{NODES_PATH}?limit={self._page_limit_count}" + (f"&continue={quote(token)}" if token else "")
             try:
                 page = _LIST.decode(self._client.call("GET", path, what=_LISTING))
-            except msgspec.MsgspecError as error:
+                objects = tuple(decode_node(item) for item in page.items)
+            except (msgspec.MsgspecError, InvalidInput) as error:
                 raise ClusterUnavailable(f"{_LISTING}: the answer is no list: {error}") from error
             version = page.metadata.resource_version
-            yield Page(objects=tuple(node.trim() for node in page.items), resource_version=version)
+            yield Page(objects=objects, resource_version=version)
             token = page.metadata.continue_token
             if not token:
                 return
+
+    def version(self) -> str:
+        """Ask which version the server is at, by a list of one object; see the port."""
+        answer = self._client.call("GET", f"{NODES_PATH}?limit=1", what=_LISTING)
+        try:
+            return _VERSION.decode(answer).metadata.resource_version
+        except msgspec.MsgspecError as error:
+            raise ClusterUnavailable(f"{_LISTING}: the answer is no list: {error}") from error
 
     def changes(self, resource_version: str, timeout_seconds: int) -> Generator[Changes, None, None]:
         """Follow what comes after a version; see the port."""
@@ -94,7 +110,7 @@ class KubeNodeFeed:
         try:
             yield Changes(resource_version=resource_version)
             for chunk in response.stream(_CHUNK_BYTES):
-                # An event may be cut anywhere by whoever stands between the server and us.
+                # A proxy between the server and this process may cut an event anywhere.
                 *lines, rest = (rest + chunk).split(b"\n")
                 if lines:
                     yield _changes(lines)
@@ -115,7 +131,7 @@ class KubeNodeFeed:
 
 
 def _changes(lines: list[bytes]) -> Changes:
-    changed: dict[str, KubeObject] = {}
+    changed: dict[str, CiliumNode] = {}
     gone: list[tuple[NodeName, str]] = []
     version = ""
     try:
@@ -123,15 +139,15 @@ def _changes(lines: list[bytes]) -> Changes:
             event = _EVENT.decode(line)
             if event.type == "ERROR":
                 raise refusal(_ERROR.decode(event.object).code, bytes(event.object), _WATCHING)
-            node = _NODE.decode(event.object).trim()
-            metadata = node["metadata"]
-            version = metadata["resourceVersion"]
+            node = decode_node(event.object)
+            metadata = node.metadata
+            version = metadata.resource_version
             if event.type == "DELETED":
-                gone.append((NodeName(metadata["name"]), metadata["uid"]))
-                changed.pop(metadata["name"], None)
+                gone.append((NodeName(metadata.name), metadata.uid))
+                changed.pop(metadata.name, None)
             elif event.type != "BOOKMARK":
                 # Only the latest of several versions matters.
-                changed[metadata["name"]] = node
-    except msgspec.MsgspecError as error:
+                changed[metadata.name] = node
+    except (msgspec.MsgspecError, InvalidInput) as error:
         raise ClusterUnavailable(f"{_WATCHING}: a line is no event: {error}") from error
     return Changes(resource_version=version, changed=tuple(changed.values()), gone=tuple(gone))

@@ -8,18 +8,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import msgspec
-
-from eni_tasks.adapters.kube.objects import TrimmedNode, node_path
-from eni_tasks.errors import ClusterUnavailable
+from eni_tasks.adapters.kube.objects import node_path
+from eni_tasks.domain.cilium_node import decode_node
+from eni_tasks.errors import ClusterUnavailable, InvalidInput
 
 if TYPE_CHECKING:
     from eni_tasks.adapters.kube.client import KubeClient
+    from eni_tasks.model.cilium_node import CiliumNode
     from eni_tasks.model.network import NodeName
-    from eni_tasks.ports.kube import KubeObject, PatchOps
+    from eni_tasks.ports.kube import PatchOps
 
 _JSON_PATCH = "application/json-patch+json"
-_DECODER = msgspec.json.Decoder(TrimmedNode)
 
 
 class KubeNodes:
@@ -32,28 +31,28 @@ class KubeNodes:
     def __init__(self, client: KubeClient) -> None:
         self._client = client
 
-    def get(self, name: NodeName) -> KubeObject:
+    def get(self, name: NodeName) -> CiliumNode:
         """Read one object; see the port."""
         what = f"reading CiliumNode {name}"
         return _parse(self._client.call("GET", node_path(name), what=what, node=name), what)
 
-    def patch_status(self, name: NodeName, operations: PatchOps) -> KubeObject:
+    def patch_status(self, name: NodeName, operations: PatchOps) -> CiliumNode:
         """Patch the status subresource; see the port."""
         return self._patch(name, "status", operations)
 
-    def patch_spec(self, name: NodeName, operations: PatchOps) -> KubeObject:
+    def patch_spec(self, name: NodeName, operations: PatchOps) -> CiliumNode:
         """Patch the object itself; see the port."""
         return self._patch(name, "", operations)
 
-    def _patch(self, name: NodeName, subresource: str, operations: PatchOps) -> KubeObject:
+    def _patch(self, name: NodeName, subresource: str, operations: PatchOps) -> CiliumNode:
         what = f"writing the {subresource or 'spec'} of CiliumNode {name}"
         path = node_path(name, subresource)
         answer = self._client.call("PATCH", path, what=what, node=name, body=operations, content_type=_JSON_PATCH)
         return _parse(answer, what)
 
 
-def _parse(answer: bytes, what: str) -> KubeObject:
+def _parse(answer: bytes, what: str) -> CiliumNode:
     try:
-        return _DECODER.decode(answer).trim()
-    except msgspec.MsgspecError as error:
+        return decode_node(answer)
+    except InvalidInput as error:
         raise ClusterUnavailable(f"{what}: the answer is no CiliumNode: {error}") from error

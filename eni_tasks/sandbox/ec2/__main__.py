@@ -1,23 +1,19 @@
-"""`python -m eni_tasks.sandbox.ec2`: the API as a process of its own, with the default network.
+"""`python -m eni_tasks.sandbox.ec2`: the EC2 API as a process of its own, with the default network.
 
-Prints one line of JSON with its address and the ids of its parts when it is ready; SIGTERM and SIGINT
-end it, and with `--end-with-parent` so does the death of its parent.
+Prints one line of JSON with its URL and the ids of the network when it is ready. SIGTERM and SIGINT end
+it, and with `--end-with-parent` so does the end of its parent process.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import signal
 import sys
 
 from eni_tasks.sandbox.ec2.knobs import aws_default_buckets
 from eni_tasks.sandbox.ec2.server import Ec2Server
 from eni_tasks.sandbox.ec2.worlds import build_default_world
-
-_LOOK_SECONDS = 0.5
-_ENDING = {signal.SIGTERM, signal.SIGINT}
+from eni_tasks.sandbox.serving import announce_and_wait, hold_signals
 
 
 def _arguments() -> argparse.Namespace:
@@ -35,9 +31,8 @@ def _arguments() -> argparse.Namespace:
 def main() -> int:
     """Serve until a signal comes; returns the exit code."""
     arguments = _arguments()
-    # Blocked before any thread starts, so that the signal waits for us here.
-    signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
-    parent = os.getppid()
+    hold_signals()
+    parent = os.getppid() if arguments.end_with_parent else None
     built = build_default_world(arguments.zones, arguments.region)
     with Ec2Server(built.world, arguments.port, arguments.address) as server:
         buckets = aws_default_buckets(arguments.throttle) if arguments.throttle else {}
@@ -51,11 +46,7 @@ def main() -> int:
             "node_group": built.node_group,
             "pod_group": built.pod_group,
         }
-        sys.stdout.write(json.dumps(ready) + "\n")
-        sys.stdout.flush()
-        while signal.sigtimedwait(_ENDING, _LOOK_SECONDS) is None:
-            if arguments.end_with_parent and os.getppid() != parent:
-                break
+        announce_and_wait(ready, parent=parent)
     return 0
 
 

@@ -1,18 +1,28 @@
 """A few real instance types with what their network takes, in the figures of EC2's own table.
 
-Chosen for their shapes: small and large, Xen (no prefixes), bare metal (no hypervisor named), and
-several network cards, where the total says more than card 0 takes.
+This is the sandbox's only source of limits. The types are chosen for their shapes: small and large, Xen (no
+prefixes), bare metal (no hypervisor named), and several network cards, where the total says more than card 0
+takes.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import msgspec
 
-from eni_tasks.sandbox.ec2.refusals import Refused
+from eni_tasks.sandbox.ec2.errors import Ec2Error
+
+if TYPE_CHECKING:
+    from eni_tasks.sandbox.ec2.records import Instance
 
 
 class InstanceType(msgspec.Struct, frozen=True):
-    """An instance type; `cards` are the interfaces that each network card takes."""
+    """An instance type.
+
+    `cards` are the interfaces that each network card takes. `ipv4_per_interface` counts the slots for IPv4
+    addresses, the primary one among them, and for prefixes; EC2's figure for IPv6 is the same for these types.
+    """
 
     name: str
     cards: tuple[int, ...]
@@ -23,8 +33,13 @@ class InstanceType(msgspec.Struct, frozen=True):
 
     @property
     def bare_metal(self) -> bool:
-        """Whether no hypervisor is in between."""
+        """Whether the type has no hypervisor."""
         return self.hypervisor == ""
+
+    @property
+    def takes_prefixes(self) -> bool:
+        """Whether EC2 assigns prefixes on this type: on Nitro and bare metal only."""
+        return self.hypervisor != "xen"
 
     @property
     def max_interfaces(self) -> int:
@@ -65,10 +80,22 @@ def known_types(names: list[str]) -> list[InstanceType]:
         The types, in the order of the table.
 
     Raises:
-        Refused: a name is unknown, whatever the others are.
+        Ec2Error: a name is unknown, whatever the others are.
     """
     unknown = [name for name in names if name not in INSTANCE_TYPES]
     if unknown:
         text = f"The following supplied instance types do not exist: [{', '.join(unknown)}]"
-        raise Refused("InvalidInstanceType", text)
+        raise Ec2Error("InvalidInstanceType", text)
     return [each for name, each in INSTANCE_TYPES.items() if not names or name in names]
+
+
+def type_of(instance: Instance) -> InstanceType:
+    """Returns the type of an instance."""
+    return INSTANCE_TYPES[instance.instance_type]
+
+
+def card_limit(instance: Instance, card: int) -> int:
+    """Returns how many interfaces a card of an instance really takes."""
+    if card == 0 and instance.max_interfaces is not None:
+        return instance.max_interfaces
+    return type_of(instance).cards[card]

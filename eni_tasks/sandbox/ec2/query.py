@@ -1,15 +1,17 @@
 """The query protocol: a form with dotted names in, values and lists out.
 
-`TagSpecification.1.Tag.2.Key=x` reads as a tree. A parameter that this EC2 doesn't serve is refused
-instead of ignored, so that nobody relies on something that has no effect here.
+`TagSpecification.1.Tag.2.Key=x` reads as a tree. A parameter that this EC2 does not serve is refused instead
+of ignored, so that no client relies on something that has no effect here.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import base64
+import binascii
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qsl
 
-from eni_tasks.sandbox.ec2.refusals import Refused, invalid_value, missing
+from eni_tasks.sandbox.ec2.errors import Ec2Error, invalid_value, missing
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -17,6 +19,13 @@ if TYPE_CHECKING:
 _LOGGED_CHARACTERS = 200
 _NOT_LOGGED = {"Action", "Version"}
 _NOT_NARROWING = {"Action", "Version", "DryRun"}
+
+
+class Position(NamedTuple):
+    """Where a page begins: after the record with this serial; `page` is its number."""
+
+    after: int
+    page: int
 
 
 class Query:
@@ -45,7 +54,7 @@ class Query:
         """Refuse parameters other than these."""
         for name in self._tree:
             if name not in names:
-                raise Refused(
+                raise Ec2Error(
                     "UnknownParameter", f"The parameter {name} is not recognized (or not served by the sandbox)"
                 )
 
@@ -101,6 +110,36 @@ class Query:
     def narrowed(self) -> bool:
         """Whether anything limits what a read answers: a filter, ids or a page size."""
         return bool(self._tree.keys() - _NOT_NARROWING)
+
+    def position(self) -> Position:
+        """Returns where the page begins that a listing asks for.
+
+        Raises:
+            Ec2Error: a token that is not one of ours.
+        """
+        token = self.text("NextToken", "")
+        if not token:
+            return Position(0, 1)
+        try:
+            word, after, page = base64.urlsafe_b64decode(token).decode().split(":")
+            if word == "after":
+                return Position(int(after), int(page))
+        except (binascii.Error, UnicodeDecodeError, ValueError):
+            pass
+        raise Ec2Error("InvalidNextToken", "The specified NextToken is not valid.")
+
+    def page_number(self) -> int:
+        """Returns the number of the page that a listing asks for; 1 is the first."""
+        return self.position().page
+
+
+def token_of(position: Position) -> str:
+    """Returns the token that leads to a page.
+
+    It holds the serial of the last record before the page. So the pages of a listing neither repeat nor skip a
+    record that exists throughout, whatever is created and deleted meanwhile.
+    """
+    return base64.urlsafe_b64encode(f"after:{position.after}:{position.page}".encode()).decode()
 
 
 def _leaves(value: Any) -> Iterator[str]:

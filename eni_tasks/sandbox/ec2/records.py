@@ -1,6 +1,6 @@
 """What this EC2 keeps: frozen records, replaced as a whole by each change.
 
-Frozen records make late reads simple (an older record stays what it was) and let an XML fragment be
+Because records are frozen, a late read can show an older record as it was, and the XML of a record can be
 reused for as long as the record is the same object.
 """
 
@@ -19,6 +19,8 @@ STATE_CODES: dict[InstanceState, int] = {
     "stopping": 64,
     "stopped": 80,
 }
+BlockState = Literal["associating", "associated", "disassociating", "disassociated", "failing", "failed"]
+InterfaceType = Literal["interface", "efa", "efa-only"]
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,19 +31,29 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     tags: dict[str, str] = {}
 
 
-class Vpc(Record, frozen=True):
-    """A VPC with its CIDR blocks."""
+class CidrBlock(msgspec.Struct, frozen=True):
+    """A block of a VPC and the state of its association; only an associated block routes."""
 
     cidr: str
-    secondary_cidrs: tuple[str, ...] = ()
+    state: BlockState = "associated"
+
+
+class Vpc(Record, frozen=True):
+    """A VPC: its primary block, and all others of both families."""
+
+    cidr: str
+    secondary_blocks: tuple[CidrBlock, ...] = ()
+    ipv6_blocks: tuple[CidrBlock, ...] = ()
 
 
 class Subnet(Record, frozen=True):
-    """A subnet; its free addresses live in the address pool."""
+    """A subnet: dual-stack with both blocks, IPv6-only without `cidr`; `available` counts free IPv4 addresses."""
 
     vpc_id: str
     availability_zone: str
     cidr: str
+    ipv6_cidr: str = ""
+    available: int = 0
 
 
 class SecurityGroup(Record, frozen=True):
@@ -71,8 +83,29 @@ class Attachment(msgspec.Struct, frozen=True, kw_only=True):
     delete_on_termination: bool = False
 
 
+class Association(msgspec.Struct, frozen=True, kw_only=True):
+    """An Elastic IP's place on an interface."""
+
+    id: str
+    allocation_id: str
+    public_ip: str
+    interface_id: str
+    private_address: str
+
+
+class ElasticIp(Record, frozen=True):
+    """An Elastic IP; its id is the allocation's."""
+
+    public_ip: str
+    association: Association | None = None
+
+
 class Interface(Record, frozen=True):
-    """A network interface; `addresses` are the secondary ones in the order of their assignment."""
+    """A network interface.
+
+    `addresses` are the secondary ones in the order of their assignment. `primary_address` is "" on an
+    interface without IPv4: in an IPv6-only subnet, or of type efa-only.
+    """
 
     subnet_id: str
     vpc_id: str
@@ -82,10 +115,15 @@ class Interface(Record, frozen=True):
     owner_id: str
     created_at: float
     addresses: tuple[str, ...] = ()
+    prefixes: tuple[str, ...] = ()
+    ipv6_addresses: tuple[str, ...] = ()
+    ipv6_prefixes: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
     description: str = ""
+    interface_type: InterfaceType = "interface"
     requester_managed: bool = False
     attachment: Attachment | None = None
+    associations: tuple[Association, ...] = ()
 
     @property
     def status(self) -> str:
@@ -97,9 +135,24 @@ class Interface(Record, frozen=True):
         """The instance it is attached to, or ""."""
         return self.attachment.instance_id if self.attachment else ""
 
+    @property
+    def private_addresses(self) -> tuple[str, ...]:
+        """All single IPv4 addresses, the primary one first."""
+        return (self.primary_address, *self.addresses) if self.primary_address else self.addresses
+
+    @property
+    def ipv4_slots(self) -> int:
+        """How many of the slots of its type it takes: one for each address and each prefix."""
+        return len(self.private_addresses) + len(self.prefixes)
+
+    @property
+    def ipv6_slots(self) -> int:
+        """The same for IPv6."""
+        return len(self.ipv6_addresses) + len(self.ipv6_prefixes)
+
 
 class Instance(Record, frozen=True):
-    """An instance; `max_interfaces` is what its card 0 really takes, whatever the type's table says."""
+    """An instance; `max_interfaces` is what its card 0 really takes, if that differs from the type's figure."""
 
     instance_type: str
     subnet_id: str
@@ -113,7 +166,7 @@ class Instance(Record, frozen=True):
 
 
 class WorldView(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything there is, as it truly is; `free` is by subnet."""
+    """All records as they truly are; `free` counts free IPv4 addresses by subnet."""
 
     vpcs: list[Vpc]
     subnets: list[Subnet]
@@ -121,4 +174,5 @@ class WorldView(msgspec.Struct, frozen=True, kw_only=True):
     route_tables: list[RouteTable]
     instances: list[Instance]
     interfaces: list[Interface]
+    elastic_ips: list[ElasticIp]
     free: dict[str, int]

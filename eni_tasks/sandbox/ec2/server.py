@@ -1,54 +1,37 @@
 """EC2's API over HTTP.
 
-`POST /` is the query protocol. `/sandbox/NAME` calls the method NAME of `Control` with the JSON object
-in the body as its arguments, and answers its result as JSON (`admin` is the client of that).
+`POST /` is the query protocol. `/sandbox/` is the control API (`control`; `admin` is its client).
 """
 
 from __future__ import annotations
 
-import inspect
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING
 
-import msgspec
-
+from eni_tasks.sandbox.ec2.api import Ec2Sandbox
 from eni_tasks.sandbox.ec2.control import Control
-from eni_tasks.sandbox.ec2.refusals import Dropped, Refused
-from eni_tasks.sandbox.ec2.sandbox import Answer, Ec2Sandbox
-from eni_tasks.sandbox.listening import Handler, Listener
+from eni_tasks.sandbox.serving import Dropped, Handler, Listener, Server
 
 if TYPE_CHECKING:
     from eni_tasks.sandbox.ec2.world import World
 
-ADMIN_PATH = "/sandbox/"
 
-
-class Ec2Server:
+class Ec2Server(Server):
     """The API on a port, in threads of this process.
 
-    `sandbox`, `control` and `oracle` (through `sandbox`) are at hand for tests in the same process.
+    Tests in the same process use `sandbox` and `control` directly.
 
     Args:
-        world: what there is; an empty one when not given.
+        world: the records; an empty world when not given.
         port: 0 takes a free one.
-        address: where it listens; loopback, unless others have to reach it.
+        address: where it listens; loopback, unless other hosts must reach it.
     """
 
     def __init__(self, world: World | None = None, port: int = 0, address: str = "127.0.0.1") -> None:
         self.sandbox = Ec2Sandbox(world)
         self.control = Control(self.sandbox)
-        self._listener = _Listener((address, port), _Handler)
-        self._listener.sandbox = self.sandbox
-        self._listener.control = self.control
-        self.url = self._listener.url
-
-    def __enter__(self) -> Self:
-        """Start serving."""
-        self._listener.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """End all connections and stop serving."""
-        self._listener.stop()
+        listener = _Listener((address, port), _Handler)
+        listener.sandbox, listener.control = self.sandbox, self.control
+        super().__init__(listener)
 
 
 class _Listener(Listener):
@@ -61,9 +44,7 @@ class _Handler(Handler):
 
     def _answer(self) -> None:
         body = self.body()
-        if self.path.startswith(ADMIN_PATH):
-            answer = _administer(self.server.control, self.path.removeprefix(ADMIN_PATH), body)
-            self.send(answer.status, "application/json", answer.body)
+        if self.answer_control(self.server.control, body):
             return
         try:
             answer = self.server.sandbox.handle(body.decode(), _caller(self.headers.get("Authorization", "")))
@@ -78,14 +59,3 @@ class _Handler(Handler):
 def _caller(authorization: str) -> str:
     _, _, credential = authorization.partition("Credential=")
     return credential.partition("/")[0]
-
-
-def _administer(control: Control, name: str, body: bytes) -> Answer:
-    method = getattr(control, name, None)
-    if name.startswith("_") or not inspect.ismethod(method):
-        return Answer(404, f"there is no {name}".encode())
-    try:
-        arguments = msgspec.json.decode(body or b"{}", type=dict[str, Any])
-        return Answer(200, msgspec.json.encode(method(**arguments)))
-    except (TypeError, KeyError, Refused, msgspec.MsgspecError) as wrong:
-        return Answer(400, f"{name}: {wrong}".encode())

@@ -1,6 +1,6 @@
-"""The state of this EC2: tables, address pools, things that happen later, and one lock around it all.
+"""The state of this EC2: tables of records, address pools, things that happen later, and one lock.
 
-Knows how to keep and to find records; what EC2 allows is decided in `interfaces` and `instances`.
+This module keeps and finds records; `interfaces` and `instances` decide what EC2 allows.
 """
 
 from __future__ import annotations
@@ -8,14 +8,27 @@ from __future__ import annotations
 import heapq
 import threading
 import time
-from ipaddress import IPv4Network
-from typing import TYPE_CHECKING, TypeVar
+from collections import deque
+from ipaddress import IPv4Network, IPv6Network
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from eni_tasks.sandbox.ec2.addresses import AddressPool
+from msgspec.structs import replace
+
+from eni_tasks.sandbox.ec2.address_pools import Ipv4Pool, Ipv6Pool
+from eni_tasks.sandbox.ec2.errors import Ec2Error, not_found, subnet_full
 from eni_tasks.sandbox.ec2.knobs import Knobs
-from eni_tasks.sandbox.ec2.records import Instance, Interface, Record, RouteTable, SecurityGroup, Subnet, Vpc
-from eni_tasks.sandbox.ec2.refusals import Refused, not_found, subnet_full
-from eni_tasks.sandbox.ec2.tables import Table
+from eni_tasks.sandbox.ec2.records import (
+    BlockState,
+    CidrBlock,
+    ElasticIp,
+    Instance,
+    Interface,
+    Record,
+    RouteTable,
+    SecurityGroup,
+    Subnet,
+    Vpc,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -24,11 +37,77 @@ R = TypeVar("R", bound=Record)
 OWNER_ID = "123456789012"
 
 
-class World:
-    """One account in one region. Callers hold `lock` and call `settle` before they look.
+class Index(Generic[R]):
+    """Records by id and, for quick look-up, by one group that each belongs to.
 
     Args:
-        clock: the time in seconds since the epoch; tests pass their own.
+        group_of: names the group of a record, "" for none.
+    """
+
+    def __init__(self, group_of: Callable[[R], str]) -> None:
+        self._group_of = group_of
+        self._groups: dict[str, dict[str, R]] = {}
+        self.by_id: dict[str, R] = {}
+
+    def put(self, identifier: str, record: R | None) -> None:
+        """Add, replace or (None) remove a record."""
+        old = self.by_id.get(identifier)
+        if old is not None:
+            group = self._group_of(old)
+            self._groups[group].pop(identifier)
+            if not self._groups[group]:
+                del self._groups[group]
+        if record is None:
+            self.by_id.pop(identifier, None)
+            return
+        self.by_id[identifier] = record
+        self._groups.setdefault(self._group_of(record), {})[identifier] = record
+
+    def group(self, name: str) -> list[R]:
+        """Returns the records of a group."""
+        return list(self._groups.get(name, {}).values())
+
+
+class Table(Generic[R]):
+    """All records of one kind: the truth, and a view for each action that reads them.
+
+    EC2's reads are eventually consistent. A write changes the truth at once. A view shows writes after the
+    lag of its action, in the order in which they were made, so a read always shows some earlier truth.
+
+    Args:
+        actions: the describes that read the table.
+        group_of: names the group of a record, "" for none.
+    """
+
+    def __init__(self, *actions: str, group_of: Callable[[R], str] = lambda _: "") -> None:
+        self.truth: Index[R] = Index(group_of)
+        self._views: dict[str, Index[R]] = {action: Index(group_of) for action in actions}
+        self._late: dict[str, deque[tuple[float, str, R | None]]] = {action: deque() for action in actions}
+
+    def put(self, identifier: str, record: R | None, *, now: float, lag_of: Callable[[str], float]) -> None:
+        """Write a record (None: remove it); each view shows it after the lag of its action, in seconds."""
+        self.truth.put(identifier, record)
+        for action, late in self._late.items():
+            late.append((now + lag_of(action), identifier, record))
+        self.show(now)
+
+    def show(self, now: float) -> None:
+        """Let the views show what is due; an entry waits for those written before it."""
+        for action, late in self._late.items():
+            while late and late[0][0] <= now:
+                _, identifier, record = late.popleft()
+                self._views[action].put(identifier, record)
+
+    def view(self, action: str) -> Index[R]:
+        """Returns what an action shows."""
+        return self._views[action]
+
+
+class World:
+    """One account in one region. Callers hold `lock` and call `settle` before they read.
+
+    Args:
+        clock: the Unix time in seconds; tests pass their own clock.
         region: names the zones.
     """
 
@@ -37,24 +116,37 @@ class World:
         self.clock = clock
         self.region = region
         self.knobs = Knobs()
-        self.vpcs: dict[str, Vpc] = {}
-        self.subnets: dict[str, Subnet] = {}
-        self.groups: dict[str, SecurityGroup] = {}
-        self.route_tables: dict[str, RouteTable] = {}
-        self.pools: dict[str, AddressPool] = {}
-        self.instances: Table[Instance] = Table()
-        self.interfaces: Table[Interface] = Table(lambda interface: interface.instance_id)
+        self.vpcs: Table[Vpc] = Table("DescribeVpcs")
+        self.subnets: Table[Subnet] = Table("DescribeSubnets")
+        self.groups: Table[SecurityGroup] = Table("DescribeSecurityGroups")
+        self.route_tables: Table[RouteTable] = Table("DescribeRouteTables")
+        self.instances: Table[Instance] = Table("DescribeInstances")
+        self.interfaces: Table[Interface] = Table(
+            "DescribeNetworkInterfaces", "DescribeInstances", group_of=lambda interface: interface.instance_id
+        )
+        self.elastic_ips: Table[ElasticIp] = Table("DescribeAddresses")
+        self._tables: tuple[Table[Any], ...] = (
+            self.vpcs,
+            self.subnets,
+            self.groups,
+            self.route_tables,
+            self.instances,
+            self.interfaces,
+            self.elastic_ips,
+        )
+        self.pools: dict[str, Ipv4Pool] = {}
+        self.ipv6_pools: dict[str, Ipv6Pool] = {}
         self.attachments: dict[str, str] = {}  # attachment id -> interface id
         self.client_tokens: dict[str, tuple[object, Interface]] = {}
-        self.hidden: frozenset[str] = frozenset()  # interfaces that the read in progress doesn't show
-        # The oracle listens here: which call takes which addresses off an interface.
-        self.on_release: Callable[[str, Interface, Sequence[str]], None] = lambda _call, _interface, _addresses: None
+        self.hidden: frozenset[str] = frozenset()  # ids that the read in progress does not show
+        # Set by the oracle: which call takes which addresses and prefixes off an interface.
+        self.on_release: Callable[[str, Interface, Sequence[str]], None] = lambda _call, _interface, _names: None
         self._serial = 0
         self._later: list[tuple[float, int, Callable[[], None]]] = []
 
     # -- time ----------------------------------------------------------------------------------
     def settle(self) -> float:
-        """Let happen what is due.
+        """Let everything happen that is due.
 
         Returns:
             The time now.
@@ -62,8 +154,8 @@ class World:
         now = self.clock()
         while self._later and self._later[0][0] <= now:
             heapq.heappop(self._later)[2]()
-        self.instances.show(now)
-        self.interfaces.show(now)
+        for table in self._tables:
+            table.show(now)
         return now
 
     def later(self, delay_seconds: float, happen: Callable[[], None]) -> None:
@@ -75,45 +167,74 @@ class World:
 
     # -- the network ---------------------------------------------------------------------------
     def next_serial(self) -> int:
-        """Returns the next number; ids are made of it, so that a run can be told again."""
+        """Returns the next number; ids are made of it, so that a run with the same calls has the same ids."""
         self._serial += 1
         return self._serial
 
-    def add_vpc(self, cidr: str, secondary_cidrs: Sequence[str] = (), tags: Mapping[str, str] | None = None) -> Vpc:
+    def add_vpc(
+        self,
+        cidr: str,
+        secondary_cidrs: Sequence[str] = (),
+        tags: Mapping[str, str] | None = None,
+        ipv6_cidr: str = "",
+    ) -> Vpc:
         """Add a VPC with its default security group."""
         serial = self.next_serial()
         vpc = Vpc(
             id=new_id("vpc", serial),
             serial=serial,
             cidr=cidr,
-            secondary_cidrs=tuple(secondary_cidrs),
+            secondary_blocks=tuple(map(CidrBlock, secondary_cidrs)),
+            ipv6_blocks=(CidrBlock(ipv6_cidr),) if ipv6_cidr else (),
             tags=dict(tags or {}),
         )
-        self.vpcs[vpc.id] = vpc
+        self.put(self.vpcs, vpc.id, vpc)
         self.add_security_group(vpc.id, "default")
         return vpc
 
-    def add_subnet(self, vpc_id: str, zone: str, cidr: str, tags: Mapping[str, str] | None = None) -> Subnet:
-        """Add a subnet to a zone, such as "a"."""
+    def set_cidr_block(self, vpc_id: str, cidr: str, state: BlockState) -> Vpc:
+        """Associate a secondary or IPv6 block with a VPC, or change the state of its association."""
+        vpc = self.vpcs.truth.by_id[vpc_id]
+        blocks = vpc.ipv6_blocks if ":" in cidr else vpc.secondary_blocks
+        changed = tuple(CidrBlock(each.cidr, state) if each.cidr == cidr else each for each in blocks)
+        if cidr not in {each.cidr for each in blocks}:
+            changed = (*blocks, CidrBlock(cidr, state))
+        vpc = replace(vpc, ipv6_blocks=changed) if ":" in cidr else replace(vpc, secondary_blocks=changed)
+        self.put(self.vpcs, vpc.id, vpc)
+        return vpc
+
+    def add_subnet(
+        self, vpc_id: str, zone: str, cidr: str, tags: Mapping[str, str] | None = None, ipv6_cidr: str = ""
+    ) -> Subnet:
+        """Add a subnet to a zone, such as "a": dual-stack if it has an IPv6 block, IPv6-only if `cidr` is ""."""
         serial = self.next_serial()
         subnet = Subnet(
             id=new_id("subnet", serial),
             serial=serial,
-            vpc_id=self.vpcs[vpc_id].id,
+            vpc_id=self.vpcs.truth.by_id[vpc_id].id,
             availability_zone=self.region + zone,
-            cidr=str(IPv4Network(cidr)),
+            cidr=str(IPv4Network(cidr)) if cidr else "",
+            ipv6_cidr=str(IPv6Network(ipv6_cidr)) if ipv6_cidr else "",
             tags=dict(tags or {}),
         )
-        self.subnets[subnet.id] = subnet
-        self.pools[subnet.id] = AddressPool(cidr)
-        return subnet
+        self.put(self.subnets, subnet.id, subnet)
+        if cidr:
+            self.pools[subnet.id] = Ipv4Pool(cidr, lambda: self._count_available(subnet.id))
+            self._count_available(subnet.id)
+        if ipv6_cidr:
+            self.ipv6_pools[subnet.id] = Ipv6Pool(ipv6_cidr)
+        return self.subnets.truth.by_id[subnet.id]
+
+    def _count_available(self, subnet_id: str) -> None:
+        counted = replace(self.subnets.truth.by_id[subnet_id], available=self.pools[subnet_id].free)
+        self.put(self.subnets, subnet_id, counted)
 
     def add_security_group(self, vpc_id: str, name: str, tags: Mapping[str, str] | None = None) -> SecurityGroup:
         """Add a security group."""
         serial = self.next_serial()
         identifier = new_id("sg", serial)
         group = SecurityGroup(id=identifier, serial=serial, vpc_id=vpc_id, name=name, tags=dict(tags or {}))
-        self.groups[group.id] = group
+        self.put(self.groups, group.id, group)
         return group
 
     def add_route_table(
@@ -129,25 +250,26 @@ class World:
             main=main,
             tags=dict(tags or {}),
         )
-        self.route_tables[table.id] = table
+        self.put(self.route_tables, table.id, table)
         return table
 
     def free(self, subnet_id: str) -> int:
-        """Returns how many addresses of a subnet can be had."""
-        return 0 if subnet_id in self.knobs.exhausted_subnets else self.pools[subnet_id].free
+        """Returns how many IPv4 addresses of a subnet can be assigned."""
+        exhausted = subnet_id in self.knobs.exhausted_subnets or subnet_id not in self.pools
+        return 0 if exhausted else self.pools[subnet_id].free
 
-    def take_addresses(self, subnet_id: str, count: int) -> tuple[str, ...]:
-        """Take addresses of a subnet, all or none; refuses when it has fewer."""
-        if count > self.free(subnet_id):
+    def usable_pool(self, subnet_id: str) -> Ipv4Pool:
+        """Returns the IPv4 pool of a subnet; refuses when the subnet is exhausted."""
+        if subnet_id in self.knobs.exhausted_subnets:
             raise subnet_full()
-        return self.pools[subnet_id].take(count)
+        return self.pools[subnet_id]
 
     # -- finding and keeping -------------------------------------------------------------------
     def subnet(self, subnet_id: str) -> Subnet:
         """Returns a subnet, or refuses with NotFound."""
-        if subnet_id not in self.subnets:
+        if subnet_id not in self.subnets.truth.by_id:
             raise not_found("subnet", subnet_id)
-        return self.subnets[subnet_id]
+        return self.subnets.truth.by_id[subnet_id]
 
     def interface(self, interface_id: str) -> Interface:
         """Returns an interface as it is, or refuses with NotFound, also while its id is too new."""
@@ -160,26 +282,32 @@ class World:
         """Returns an instance as it is, or refuses with NotFound, also while its id is too new."""
         found = self.instances.truth.by_id.get(instance_id)
         if found is None and not instance_id.startswith("i-"):
-            raise Refused("InvalidInstanceID.Malformed", f'Invalid id: "{instance_id}"')
+            raise Ec2Error("InvalidInstanceID.Malformed", f'Invalid id: "{instance_id}"')
         if found is None or found.launched_at + self.knobs.new_id_lag_seconds > self.clock():
             raise not_found("instance", instance_id)
         return found
 
+    def elastic_ip(self, allocation_id: str) -> ElasticIp:
+        """Returns an Elastic IP, or refuses with NotFound."""
+        if allocation_id not in self.elastic_ips.truth.by_id:
+            raise not_found("elastic ip", allocation_id)
+        return self.elastic_ips.truth.by_id[allocation_id]
+
     def attached(self, instance_id: str) -> list[Interface]:
-        """Returns the interfaces that hold a place on an instance, also those that come or go."""
+        """Returns the interfaces that hold a place on an instance, also those that are attaching or detaching."""
         return self.interfaces.truth.group(instance_id)
 
+    def put(self, table: Table[R], identifier: str, record: R | None) -> None:
+        """Write (or with None delete) a record; reads show it after their lag."""
+        table.put(identifier, record, now=self.clock(), lag_of=self.knobs.read_lag)
+
     def keep_interface(self, identifier: str, interface: Interface | None) -> None:
-        """Write (or with None delete) an interface; reads show it after the lag."""
-        now = self.clock()
-        self.interfaces.put(identifier, interface, shown_at=now + self.knobs.read_lag_seconds)
-        self.interfaces.show(now)
+        """Write (or with None delete) an interface."""
+        self.put(self.interfaces, identifier, interface)
 
     def keep_instance(self, identifier: str, instance: Instance | None) -> None:
-        """Write (or with None forget) an instance; reads show it after the lag."""
-        now = self.clock()
-        self.instances.put(identifier, instance, shown_at=now + self.knobs.read_lag_seconds)
-        self.instances.show(now)
+        """Write (or with None forget) an instance."""
+        self.put(self.instances, identifier, instance)
 
 
 def new_id(prefix: str, serial: int) -> str:

@@ -1,4 +1,4 @@
-"""A ready-made network to start from: one VPC, zones with a subnet for nodes and a big one for pods."""
+"""A network to start from: one VPC, and in each zone a subnet for nodes and a large one for pods."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ZONES = "abcdef"
 
 
 class DefaultWorld(msgspec.Struct, frozen=True, kw_only=True):
-    """The names of what was built; subnets are by zone ("a", "b", …)."""
+    """The ids of what was built; subnets are by zone ("a", "b", …)."""
 
     world: World
     vpc_id: str

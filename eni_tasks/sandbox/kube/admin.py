@@ -1,79 +1,143 @@
-"""The knobs of a running server, from another process or a test."""
+"""The control API of the Kubernetes sandbox: what it can do, and its client.
+
+`KubeControl` acts in the server's process, `KubeAdmin` calls it from anywhere.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-import urllib3
 
 from eni_tasks.sandbox.kube.knobs import Entry, Fault, Knobs
+from eni_tasks.sandbox.serving import ControlClient
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from eni_tasks.sandbox.kube.api import Api
+
 
 class Record(msgspec.Struct):
-    """What was asked since the last reset: counts by verb or "verb/subresource", and the log."""
+    """The requests since the last reset: counts by verb or "verb/subresource", and the log."""
 
     counts: dict[str, int]
     log: list[Entry]
 
 
-class KubeAdmin:
-    """Turns the knobs over HTTP.
+class KubeControl:
+    """What the control API can do.
 
     Args:
-        url: of the server.
+        api: to control.
     """
 
-    def __init__(self, url: str) -> None:
-        self._url = url
-        self._pool = urllib3.PoolManager(retries=False)
+    def __init__(self, api: Api) -> None:
+        self._api = api
 
-    def set(self, **knobs: Any) -> None:
-        """Sets fields of `Knobs`; those not named stay."""
-        msgspec.convert(knobs, Knobs)
-        self._call("POST", "knobs", knobs)
+    def set_knobs(self, **changes: Any) -> Knobs:
+        """Set fields of `Knobs`; the others stay. Returns all of them.
 
-    def fault(self, *faults: Fault) -> None:
-        """Scripts faults, behind the present ones."""
-        self._call("POST", "faults", list(faults))
+        Raises:
+            msgspec.ValidationError: an unknown field or a wrong type.
+        """
+        changed = msgspec.convert(msgspec.to_builtins(self._api.knobs) | changes, Knobs)
+        for field in Knobs.__struct_fields__:
+            setattr(self._api.knobs, field, getattr(changed, field))
+        return changed
+
+    def add_faults(self, faults: list[Fault]) -> None:
+        """Script faults, behind the present ones.
+
+        Raises:
+            msgspec.ValidationError: one is not a fault.
+        """
+        self._api.faults.add(msgspec.convert(faults, list[Fault]))
 
     def clear_faults(self) -> None:
-        """Forgets all scripted faults."""
-        self._call("DELETE", "faults")
+        """Forget all scripted faults."""
+        self._api.faults.clear()
 
     def break_watches(self) -> None:
-        """Cuts all present watches off."""
-        self._call("POST", "break-watches")
+        """Close the connections of all present watches."""
+        self._api.watches.break_all()
 
     def silence_watches(self) -> None:
-        """Lets all present watches hang half-open; new ones work."""
-        self._call("POST", "silence-watches")
+        """Let all present watches hang half-open; new ones work."""
+        self._api.watches.silence_all()
 
     def compact(self) -> None:
-        """Forgets all history: older watches and continue tokens get 410."""
-        self._call("POST", "compact")
+        """Forget all history: older watches and continue tokens get 410."""
+        self._api.store.compact()
+
+    def back_up(self) -> None:
+        """Keep a copy of all objects and of their version."""
+        self._api.store.back_up()
+
+    def restore(self) -> None:
+        """Go back to the last backup, and close the connections of all watches, as a restart of etcd does.
+
+        Raises:
+            ApiError: 400 when there is no backup.
+        """
+        self._api.store.restore()
+        self._api.watches.break_all()
 
     def record(self) -> Record:
-        """Returns what was asked since the last reset."""
-        return msgspec.json.decode(self._call("GET", "requests"), type=Record)
+        """Returns the requests since the last reset."""
+        return Record(self._api.requests.counts(), self._api.requests.log())
 
     def reset_record(self) -> None:
-        """Starts counting anew."""
-        self._call("DELETE", "requests")
+        """Start a new record."""
+        self._api.requests.reset()
 
-    def _call(self, method: str, what: str, body: Any = None) -> bytes:
-        data = None if body is None else msgspec.json.encode(body)
-        response = self._pool.request(method, f"{self._url}/sandbox/{what}", body=data, timeout=10.0)
-        if response.status != 200:  # noqa: PLR2004 - HTTP OK
-            raise RuntimeError(f"the sandbox's Kubernetes API refused {method} {what}: {response.data.decode()}")
-        return response.data
+
+class KubeAdmin(ControlClient):
+    """Calls the control API over HTTP; `KubeControl` says what each method does."""
+
+    def set(self, **knobs: Any) -> None:
+        """Set fields of `Knobs`; the others stay."""
+        self._call("set_knobs", Knobs, **knobs)
+
+    def fault(self, *faults: Fault) -> None:
+        """Script faults, behind the present ones."""
+        self._call("add_faults", None, faults=faults)
+
+    def clear_faults(self) -> None:
+        """Forget all scripted faults."""
+        self._call("clear_faults", None)
+
+    def break_watches(self) -> None:
+        """Close the connections of all present watches."""
+        self._call("break_watches", None)
+
+    def silence_watches(self) -> None:
+        """Let all present watches hang half-open; new ones work."""
+        self._call("silence_watches", None)
+
+    def compact(self) -> None:
+        """Forget all history: older watches and continue tokens get 410."""
+        self._call("compact", None)
+
+    def back_up(self) -> None:
+        """Keep a copy of all objects and of their version."""
+        self._call("back_up", None)
+
+    def restore(self) -> None:
+        """Go back to the last backup, as a restart of etcd does."""
+        self._call("restore", None)
+
+    def record(self) -> Record:
+        """Returns the requests since the last reset."""
+        return self._call("record", Record)
+
+    def reset_record(self) -> None:
+        """Start a new record."""
+        self._call("reset_record", None)
 
 
 def write_kubeconfig(path: Path, url: str, token: str = "sandbox") -> Path:  # noqa: S107 - any will do
-    """Writes a kubeconfig that leads to the server.
+    """Write a kubeconfig that leads to the server.
 
     Args:
         path: of the file.

@@ -17,6 +17,7 @@ from eni_tasks.sandbox.kube.patching import json_patch, merge_patch
 from eni_tasks.sandbox.kube.statuses import GROUP, KIND, PLURAL, ApiError
 from eni_tasks.sandbox.kube.store import API_VERSION, Body, NodeStore, Page
 from eni_tasks.sandbox.kube.watches import Watches
+from eni_tasks.sandbox.serving import Dropped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -31,12 +32,8 @@ _TRUE = ("1", "true", "True")
 _VERBS = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 
 
-class Dropped(Exception):
-    """The connection is to end without an answer."""
-
-
 class Request(msgspec.Struct):
-    """One HTTP request, as far as anybody here looks at it."""
+    """The parts of an HTTP request that the API reads."""
 
     method: str
     target: str
@@ -80,7 +77,7 @@ class Api:
         self.watches = Watches(store)
 
     def answer(self, request: Request) -> Response:
-        """Answers one request.
+        """Answer one request.
 
         Raises:
             Dropped: when a scripted fault wants the connection to drop.

@@ -1,4 +1,4 @@
-"""`python -m eni_tasks.sandbox.kube.installing`: readies a real API server for CiliumNodes.
+"""`python -m eni_tasks.sandbox.kube.installing`: prepares a real API server for CiliumNodes.
 
 For an API server that starts empty and calls itself 127.0.0.1, as k3s does in a container: writes a kubeconfig
 that leads there from elsewhere, and applies the CiliumNode definition. May be run again at any time.
@@ -29,7 +29,7 @@ def redirect(kubeconfig: Path, server: str, into: Path) -> None:
     Args:
         kubeconfig: the server's own.
         server: its URL as others reach it.
-        into: where the copy goes; readable by whoever can open its folder, since services run as other users.
+        into: where the copy goes; readable for all users that can open its folder, since services run as other users.
     """
     config: dict[str, Any] = yaml.safe_load(kubeconfig.read_text())
     for entry in config["clusters"]:

@@ -1,6 +1,6 @@
-"""What a test or a person can turn: bad days on order, and the record of what was asked.
+"""The settings that tests and people change in the Kubernetes sandbox, scripted faults, and the record of requests.
 
-Nothing here answers a request; `api` and `watches` look at it.
+`api` and `watches` read them.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ _WRITES = frozenset({"create", "update", "patch", "delete"})
 _LOG_LIMIT_COUNT = 100_000
 
 
-class Knobs(msgspec.Struct):
-    """Standing behaviour; the defaults are a healthy server.
+class Knobs(msgspec.Struct, forbid_unknown_fields=True):
+    """Lasting behaviour; the defaults are a healthy server.
 
-    `token` is the bearer token that every request must carry ("" lets everybody in), `denied` the rights
+    `token` is the bearer token that every request must carry ("" accepts all requests), `denied` the rights
     that are refused, as "verb resource" ("patch ciliumnodes/status"). `gone_as_http` answers a watch from
     a forgotten version with HTTP 410 (as servers without a watch cache do) instead of an ERROR event.
     """
@@ -75,17 +75,17 @@ class Faults:
         self._waiting: list[Fault] = []
 
     def add(self, faults: list[Fault]) -> None:
-        """Scripts more faults, behind the present ones."""
+        """Script more faults, behind the present ones."""
         with self._lock:
             self._waiting += faults
 
     def clear(self) -> None:
-        """Forgets all scripted faults."""
+        """Forget all scripted faults."""
         with self._lock:
             self._waiting.clear()
 
     def take(self, verb: str, name: str, subresource: str) -> Fault | None:
-        """Counts a request; returns the fault that hits it, if any."""
+        """Count a request; returns the fault that applies to it, if any."""
         if not self._waiting:
             return None
         with self._lock:
@@ -111,7 +111,7 @@ class Requests:
         self._log: deque[Entry] = deque(maxlen=_LOG_LIMIT_COUNT)
 
     def record(self, entry: Entry) -> None:
-        """Adds an answered request."""
+        """Add an answered request."""
         with self._lock:
             self._counts[f"{entry.verb}/{entry.subresource}" if entry.subresource else entry.verb] += 1
             self._log.append(entry)
@@ -127,7 +127,7 @@ class Requests:
             return list(self._log)
 
     def reset(self) -> None:
-        """Starts counting anew."""
+        """Start a new record."""
         with self._lock:
             self._counts.clear()
             self._log.clear()

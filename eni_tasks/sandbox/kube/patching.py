@@ -1,6 +1,6 @@
 """JSON Patch (RFC 6902) and merge patch (RFC 7386), as far as the API server's clients use them.
 
-Written by hand because four operations on parsed JSON are fewer lines than adapting a library's errors.
+Four operations on parsed JSON are less code than the translation of a library's errors.
 Both functions may change the document they are given.
 """
 
@@ -14,7 +14,7 @@ _MISSING = object()
 
 
 def json_patch(document: Any, operations: Any) -> Any:
-    """Applies a list of operations.
+    """Apply a list of operations.
 
     Args:
         document: parsed JSON.
@@ -77,7 +77,7 @@ def _add(parent: Any, key: str, value: Any) -> None:
 
 
 def merge_patch(document: Any, patch: Any) -> Any:
-    """Merges `patch` into the document: null removes a field, everything but objects is replaced.
+    """Merge `patch` into the document: null removes a field, everything but objects is replaced.
 
     Args:
         document: parsed JSON.

@@ -1,4 +1,4 @@
-"""What the CiliumNode definition demands of an object: pruning and validation.
+"""What the CiliumNode definition requires of an object: pruning and validation.
 
 The definition itself (`ciliumnode-crd.yaml`, also installed on a real API server by the tests) is the only
 source; this module walks its structural schema: types, properties, required, additionalProperties, items,
@@ -55,7 +55,7 @@ def structural_schema() -> dict[str, Any]:
 
 
 def prune(body: dict[str, Any], schema: dict[str, Any]) -> None:
-    """Drops, in place, the fields that the schema doesn't know.
+    """Drop, in place, the fields that the schema doesn't know.
 
     Args:
         body: a CiliumNode.
@@ -92,7 +92,7 @@ def _prune(value: Any, schema: dict[str, Any]) -> None:
 
 
 def faults(body: dict[str, Any], schema: dict[str, Any]) -> list[dict[str, str]]:
-    """Finds what the schema forbids.
+    """Find what the schema forbids.
 
     Args:
         body: a CiliumNode.

@@ -1,27 +1,25 @@
 """The Kubernetes API over HTTP, with chunked watches.
 
-Requests go to `api`; paths under `/sandbox/` turn the knobs and read the record (`admin` is their client).
+Requests go to `api`; those under `/sandbox/` to the control API (`admin`).
 """
 
 from __future__ import annotations
 
 import select
 import socket
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
-import msgspec
-
-from eni_tasks.sandbox.kube.api import Api, Dropped, Request, Response
-from eni_tasks.sandbox.kube.knobs import Fault
+from eni_tasks.sandbox.kube.admin import KubeControl
+from eni_tasks.sandbox.kube.api import Api, Request, Response
 from eni_tasks.sandbox.kube.store import NodeStore
 from eni_tasks.sandbox.kube.watches import IDLE, WatchBroken
-from eni_tasks.sandbox.listening import Handler, Listener
+from eni_tasks.sandbox.serving import Dropped, Handler, Listener, Server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-class KubeServer:
+class KubeServer(Server):
     """The API on a loopback port, in threads of this process.
 
     Args:
@@ -31,23 +29,19 @@ class KubeServer:
 
     def __init__(self, store: NodeStore | None = None, port: int = 0) -> None:
         self.api = Api(store or NodeStore())
-        self._listener = _Listener(("127.0.0.1", port), _Handler)
-        self._listener.api = self.api
-        self.url = self._listener.url
-
-    def __enter__(self) -> Self:
-        """Starts serving."""
-        self._listener.start()
-        return self
+        listener = _Listener(("127.0.0.1", port), _Handler)
+        listener.api, listener.control = self.api, KubeControl(self.api)
+        super().__init__(listener)
 
     def __exit__(self, *_: object) -> None:
-        """Ends all connections and stops serving."""
+        """End all watches and connections, and stop serving."""
         self.api.watches.stop()
-        self._listener.stop()
+        super().__exit__()
 
 
 class _Listener(Listener):
     api: Api
+    control: KubeControl
 
 
 class _Handler(Handler):
@@ -55,8 +49,7 @@ class _Handler(Handler):
 
     def _answer(self) -> None:
         body = self.body()
-        if self.path.startswith("/sandbox/"):
-            self._respond(_administer(self.server.api, self.command, self.path, body))
+        if self.answer_control(self.server.control, body):
             return
         get = self.headers.get
         request = Request(self.command, self.path, body, get("Content-Type", ""), get("Authorization", ""))
@@ -93,32 +86,3 @@ class _Handler(Handler):
     def _client_left(self) -> bool:
         readable, _, _ = select.select([self.connection], [], [], 0)
         return bool(readable) and not self.connection.recv(1, socket.MSG_PEEK)
-
-
-def _administer(api: Api, method: str, path: str, body: bytes) -> Response:  # noqa: C901 - a table
-    what = path.removeprefix("/sandbox/")
-    match method, what:
-        case "GET", "knobs":
-            return Response(200, msgspec.json.encode(api.knobs))
-        case "POST", "knobs":
-            merged = msgspec.to_builtins(api.knobs) | msgspec.json.decode(body)
-            for field, value in merged.items():
-                setattr(api.knobs, field, value)
-        case "POST", "faults":
-            api.faults.add(msgspec.json.decode(body, type=list[Fault]))
-        case "DELETE", "faults":
-            api.faults.clear()
-        case "POST", "break-watches":
-            api.watches.break_all()
-        case "POST", "silence-watches":
-            api.watches.silence_all()
-        case "POST", "compact":
-            api.store.compact()
-        case "GET", "requests":
-            record = {"counts": api.requests.counts(), "log": api.requests.log()}
-            return Response(200, msgspec.json.encode(record))
-        case "DELETE", "requests":
-            api.requests.reset()
-        case _:
-            return Response(404, b'"no such knob"')
-    return Response(200, b"{}")

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from eni_tasks.sandbox.serving import Refusal
+
 GROUP = "cilium.io"
 PLURAL = "ciliumnodes"
 KIND = "CiliumNode"
@@ -36,7 +38,7 @@ REASONS = {
 }
 
 
-class ApiError(Exception):
+class ApiError(Refusal):
     """A refusal, ready to be sent.
 
     Args:

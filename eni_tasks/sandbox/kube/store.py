@@ -1,7 +1,7 @@
-"""The CiliumNodes themselves: versions, optimistic locking, the status subresource, pages.
+"""The CiliumNodes: versions, optimistic locking, the status subresource, pages.
 
 Objects are never changed in place: each write makes a new body and its bytes, once, and pages and watches
-share them. One condition guards everything and wakes the watches.
+share them. One condition guards the store and wakes the watches.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from eni_tasks.sandbox.kube import schema, statuses
-from eni_tasks.sandbox.kube.data import Data
-from eni_tasks.sandbox.kube.history import Event, History
+from eni_tasks.sandbox.kube.history import Event, History, Journal
 from eni_tasks.sandbox.kube.knobs import Knobs
 from eni_tasks.sandbox.kube.statuses import ApiError
 
@@ -52,23 +51,24 @@ class NodeStore:
     """All CiliumNodes in memory.
 
     Args:
-        knobs: standing behaviour.
-        data: where the objects outlive the process, if they shall.
+        knobs: lasting behaviour.
+        journal: the file in which the objects outlive the process, if there is one.
     """
 
-    def __init__(self, knobs: Knobs | None = None, data: Data | None = None) -> None:
+    def __init__(self, knobs: Knobs | None = None, journal: Journal | None = None) -> None:
         self.knobs = knobs or Knobs()
         # Starts above 1 so that a client with a version from nowhere is "too old", as on a real server.
         self.version = 1000
         self._nodes: dict[str, Stored] = {}
-        self._data = data
-        for name, body in data.load().items() if data else ():
+        self._journal = journal
+        for name, body in journal.load().items() if journal else ():
             self._nodes[name] = Stored(int(body["metadata"]["resourceVersion"]), body, msgspec.json.encode(body))
-        self.version = max(self.version, data.version if data else 0)
+        self.version = max(self.version, journal.version if journal else 0)
         self.changed = threading.Condition()
         self.history = History(self.version)
         self._schema = schema.structural_schema()
         self._snapshots: dict[int, list[tuple[str, Stored]]] = {}
+        self._backup: tuple[int, dict[str, Stored]] | None = None
 
     def get(self, name: str) -> Stored:
         """Returns the current version of a node; raises ApiError 404."""
@@ -78,7 +78,7 @@ class NodeStore:
         return stored
 
     def page(self, limit_count: int, token: str, only_name: str = "") -> Page:
-        """Reads one page of the list, sorted by name and as of one version.
+        """Read one page of the list, sorted by name and as of one version.
 
         Args:
             limit_count: most items in the page; 0 means all.
@@ -113,13 +113,37 @@ class NodeStore:
             del self._snapshots[min(self._snapshots)]
 
     def compact(self) -> None:
-        """Forgets all history: older watches and continue tokens get 410."""
+        """Forget all history: older watches and continue tokens get 410."""
         with self.changed:
             self.history.forget()
             self._snapshots.clear()
 
+    def back_up(self) -> None:
+        """Keep a copy of all objects and of the version, as a backup of etcd does."""
+        with self.changed:
+            self._backup = (self.version, dict(self._nodes))
+
+    def restore(self) -> None:
+        """Go back to the last backup: objects and versions are as they were then, and nothing after it is known.
+
+        Raises:
+            ApiError: 400 when there is no backup.
+        """
+        with self.changed:
+            if self._backup is None:
+                raise ApiError(400, "there is no backup to restore")
+            self.version, nodes = self._backup
+            self._nodes = dict(nodes)
+            self._snapshots.clear()
+            self.history = History(self.version)
+            if self._journal:
+                self._journal.rewrite(line_of("ADDED", stored) for stored in self._by_version())
+
+    def _by_version(self) -> list[Stored]:
+        return sorted(self._nodes.values(), key=lambda stored: stored.version)
+
     def create(self, body: Body) -> Stored:
-        """Adds a node; a status in the body is dropped, as the real server does.
+        """Add a node; a status in the body is dropped, as the real server does.
 
         Raises:
             ApiError: 409 when the name is taken, 422 when the object breaks the schema.
@@ -141,7 +165,7 @@ class NodeStore:
             return self._commit("ADDED", name, new)
 
     def replace(self, name: str, body: Body, *, status: bool = False) -> Stored:
-        """Puts a whole object (or only its status) in place of the current one.
+        """Put a whole object (or only its status) in place of the current one.
 
         Raises:
             ApiError: 404, 409 for another version or uid, 422 for a missing version or a broken schema.
@@ -157,7 +181,7 @@ class NodeStore:
             return self._update(name, body, status=status)
 
     def patch(self, name: str, change: Callable[[Body], Any], *, status: bool = False) -> Stored:
-        """Changes a copy of the current object and stores the result (or only its status).
+        """Change a copy of the current object and stores the result (or only its status).
 
         Args:
             name: the node.
@@ -194,7 +218,7 @@ class NodeStore:
         return self._commit("MODIFIED", name, new)
 
     def delete(self, name: str, uid: str = "", version: str = "") -> Stored | None:
-        """Removes a node, or marks it as deleting while it has finalizers.
+        """Remove a node, or sets its deletionTimestamp while it has finalizers.
 
         Args:
             name: the node.
@@ -237,12 +261,17 @@ class NodeStore:
             del self._nodes[name]
         else:
             self._nodes[name] = stored
-        line = b'{"type":"%b","object":%b}\n' % (kind.encode(), stored.raw)
-        if self._data:
-            self._data.append(line)
+        line = line_of(kind, stored)
+        if self._journal:
+            self._journal.append(line)
         self.history.append(Event(self.version, name, line), self.knobs.history_limit_count)
         self.changed.notify_all()
         return stored
+
+
+def line_of(kind: str, stored: Stored) -> bytes:
+    """Give the line of a watch that tells of a change."""
+    return b'{"type":"%b","object":%b}\n' % (kind.encode(), stored.raw)
 
 
 def _metadata(name: str, body: Any) -> dict[str, Any]:

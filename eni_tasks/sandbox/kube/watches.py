@@ -1,7 +1,7 @@
 """Watch streams: what happened since a version, then what happens, until time is up.
 
-Yields ready lines; `server` sends them. Breaking and silencing all present watches is done here, so that
-a stream can notice it while it waits.
+Yields ready lines; `server` sends them. All present watches are broken and silenced here, because a stream
+must notice it while it waits.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-# How long a stream waits before it looks whether its client is still there.
+# How long a stream waits before it checks that its client is still connected.
 _IDLE_SECONDS = 1.0
 # The real server sends its last bookmark this long before a watch ends.
 _LAST_BOOKMARK_SECONDS = 2.0
@@ -26,11 +26,11 @@ IDLE = b""
 
 
 class WatchBroken(Exception):
-    """The stream is to end without a proper end, as when a load balancer goes away."""
+    """The connection of a stream is to be closed without an end of the stream, as when a load balancer fails."""
 
 
 class Watches:
-    """Makes streams over a store.
+    """Makes streams from a store.
 
     Args:
         store: the nodes.
@@ -44,18 +44,18 @@ class Watches:
         self._stopped = False
 
     def break_all(self) -> None:
-        """Cuts all present streams off."""
+        """End all present streams as a broken connection does."""
         with self._store.changed:
             self._breaks_count += 1
             self._store.changed.notify_all()
 
     def silence_all(self) -> None:
-        """Lets all present streams hang: connected, and never another byte; new ones work."""
+        """Let all present streams stay connected and send nothing more; new ones work."""
         with self._store.changed:
             self._silences_count += 1
 
     def stop(self) -> None:
-        """Cuts all streams off, also those to come."""
+        """End all streams, also those that start later."""
         with self._store.changed:
             self._stopped = True
             self._store.changed.notify_all()
@@ -63,7 +63,7 @@ class Watches:
     def stream(
         self, version: int, *, only_name: str = "", bookmarks: bool = False, timeout_seconds: float | None = None
     ) -> Iterator[bytes]:
-        """Makes one stream.
+        """Make one stream.
 
         Args:
             version: send what came after it; 0 sends all present objects first.
@@ -76,7 +76,7 @@ class Watches:
 
         Raises:
             ApiError: 410 before the first line, when `gone_as_http` is set.
-            WatchBroken: when all streams are cut off.
+            WatchBroken: when all streams are ended.
         """
         if version and self._knobs.gone_as_http:
             with self._store.changed:

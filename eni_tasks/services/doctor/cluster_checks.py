@@ -26,7 +26,7 @@ def examine_cluster(connect: Callable[[], ClusterRights]) -> tuple[list[Finding]
         connect: makes the way there.
 
     Returns:
-        The findings, and the server's clock (None: it told none).
+        The findings, and the server's clock (None: it gave none).
     """
     area = Area("api server")
     clock = None

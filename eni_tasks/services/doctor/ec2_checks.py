@@ -1,4 +1,4 @@
-"""AWS: who we are there, and whether each EC2 action that we call would be let through."""
+"""AWS: who we are there, and whether each EC2 action that we call is permitted."""
 
 from __future__ import annotations
 
@@ -7,29 +7,14 @@ from itertools import islice
 
 from eni_tasks.domain.cilium_node import parse_node
 from eni_tasks.errors import Ec2Error, Ec2Reaction, InvalidInput
+from eni_tasks.model.ec2_actions import MUTATIONS, READS, TAGGED_BY, TAGGING_ACTION
 from eni_tasks.model.network import InterfaceId
 from eni_tasks.model.node import Node, Policy
 from eni_tasks.ports.doctor import Ec2Rights, Permission, Right, Sample
 from eni_tasks.services.doctor.findings import Area, Finding
 from eni_tasks.state import State
 
-READS = (
-    "DescribeNetworkInterfaces",
-    "DescribeVpcs",
-    "DescribeSubnets",
-    "DescribeSecurityGroups",
-    "DescribeRouteTables",
-    "DescribeInstanceTypes",
-)
-MUTATIONS = (
-    "AssignPrivateIpAddresses",
-    "CreateNetworkInterface",
-    "AttachNetworkInterface",
-    "ModifyNetworkInterfaceAttribute",
-    "DetachNetworkInterface",
-    "DeleteNetworkInterface",
-)
-ALSO = {"CreateNetworkInterface": " and ec2:CreateTags (tags ride in the create call)"}
+TAGGING = f" and ec2:{TAGGING_ACTION} (the call that creates an interface also tags it)"
 INSTANCES_LOOKED_AT = 1000
 
 
@@ -38,13 +23,14 @@ def examine_ec2(rights: Ec2Rights, sample: Sample, *, by_instance_tags: bool) ->
 
     Args:
         rights: who answers.
-        sample: real things to ask about.
+        sample: real resources to ask about.
         by_instance_tags: whether instances are chosen by tags, which takes one more right.
     """
     area = Area("aws")
     try:
         _identity(area, rights)
-        for action in (*READS, *(("DescribeInstances",) if by_instance_tags else ()), *MUTATIONS):
+        reads = [read.name for read in READS if by_instance_tags or not read.optional]
+        for action in (*reads, *(mutation.name for mutation in MUTATIONS)):
             _right(area, rights.permission(action, sample))
     except InvalidInput as error:
         area.trouble("region", str(error), "Set AWS_REGION to the region of the nodes.")
@@ -65,8 +51,10 @@ def _identity(area: Area, rights: Ec2Rights) -> None:
     try:
         area.ok("identity", f"We are {rights.identity()}.")
     except Ec2Error as error:
-        # Nothing of ours needs it: a cluster without a way to STS works all the same.
-        area.unknown("identity", f"AWS does not tell who we are: {error.code}.", "Nothing, if the actions below work.")
+        # Only shown to people: a cluster that can't reach STS works as well.
+        area.unknown(
+            "identity", f"AWS does not answer who we are: {error.code}.", "Nothing, if the actions below work."
+        )
 
 
 def _right(area: Area, permission: Permission) -> None:
@@ -75,18 +63,19 @@ def _right(area: Area, permission: Permission) -> None:
     if permission.right is Right.ALLOWED:
         area.ok(what, "Allowed.")
     elif permission.right is Right.DENIED:
-        also = ALSO.get(action, "")
+        also = TAGGING if action == TAGGED_BY else ""
         area.trouble(what, f"Denied: {permission.why}", f"Allow {what}{also} to our role; see the chart's IAM policy.")
     else:
-        area.unknown(what, f"Can't be told: {permission.why}.", "Ask again when the fleet has an interface of ours.")
+        do = "Ask again when the fleet has an interface of ours, or compare our role with the chart's IAM policy."
+        area.unknown(what, f"It can't be found out: {permission.why.rstrip('.')}.", do)
 
 
 def sample_of(state: State, policy: Policy) -> Sample:
-    """Find real things that rights can be asked about: an interface of ours, else any of a node.
+    """Find real resources that rights can be checked on: an interface of ours, else any of a node.
 
     Args:
         state: where the facts are.
-        policy: says what ours are tagged with.
+        policy: for the tags of our interfaces.
     """
     served = (node.instance_id for node in _nodes(state) if node.instance_id)
     instances = list(islice(served, INSTANCES_LOOKED_AT))
@@ -112,4 +101,4 @@ def _nodes(state: State) -> Iterator[Node]:
         try:
             yield parse_node(obj)
         except InvalidInput:
-            continue  # `status` tells about it
+            continue  # `status` reports it

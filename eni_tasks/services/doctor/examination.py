@@ -30,7 +30,7 @@ class Doctor:
         state: the shared state.
         cluster: makes the way to the API server.
         ec2: answers which EC2 actions are permitted.
-        workers: says which workers answer.
+        workers: for which workers answer.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""What an examination says: one finding per thing that was looked at."""
+"""Findings: the result of an examination, one for each check."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ class Verdict(StrEnum):
     """How bad it is."""
 
     OK = "ok"
-    NOTE = "note"  # works, and somebody should know
+    NOTE = "note"  # works, and a person should know
     TROUBLE = "trouble"  # something does not work, or will not for long
     UNKNOWN = "unknown"  # could not be found out
 
 
 class Finding(Value, frozen=True, omit_defaults=False):
-    """One thing: what was looked at, what is so, and (unless it is fine) what to do."""
+    """The result of one check: what was examined, the verdict, and (unless it is ok) what to do."""
 
     area: str
     what: str
     verdict: Verdict
-    says: str
-    do: str = ""
+    message: str
+    advice: str = ""
 
 
 class Area:
@@ -33,21 +33,21 @@ class Area:
         self._name = name
         self.findings: list[Finding] = []
 
-    def ok(self, what: str, says: str) -> None:
-        """Note that a thing is fine."""
-        self._add(what, Verdict.OK, says, "")
+    def ok(self, what: str, message: str) -> None:
+        """Add that a check found nothing wrong."""
+        self._add(what, Verdict.OK, message, "")
 
-    def note(self, what: str, says: str, do: str) -> None:
-        """Note something that works for now."""
-        self._add(what, Verdict.NOTE, says, do)
+    def note(self, what: str, message: str, advice: str) -> None:
+        """Add something that works and that a person should know."""
+        self._add(what, Verdict.NOTE, message, advice)
 
-    def trouble(self, what: str, says: str, do: str) -> None:
-        """Note something that does not work."""
-        self._add(what, Verdict.TROUBLE, says, do)
+    def trouble(self, what: str, message: str, advice: str) -> None:
+        """Add something that does not work."""
+        self._add(what, Verdict.TROUBLE, message, advice)
 
-    def unknown(self, what: str, says: str, do: str) -> None:
-        """Note something that could not be found out."""
-        self._add(what, Verdict.UNKNOWN, says, do)
+    def unknown(self, what: str, message: str, advice: str) -> None:
+        """Add something that could not be found out."""
+        self._add(what, Verdict.UNKNOWN, message, advice)
 
-    def _add(self, what: str, verdict: Verdict, says: str, do: str) -> None:
-        self.findings.append(Finding(area=self._name, what=what, verdict=verdict, says=says, do=do))
+    def _add(self, what: str, verdict: Verdict, message: str, advice: str) -> None:
+        self.findings.append(Finding(area=self._name, what=what, verdict=verdict, message=message, advice=advice))

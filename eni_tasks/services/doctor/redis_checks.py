@@ -18,10 +18,10 @@ def examine_redis(server: RedisServer, url: str) -> tuple[list[Finding], ServerD
 
     Args:
         server: the server.
-        url: where it is, as the settings say.
+        url: where it is, from the settings.
 
     Returns:
-        The findings, and what the server said (None: nothing).
+        The findings, and the server's description of itself (None: it did not answer).
     """
     area = Area("redis")
     _encryption(area, url)
@@ -63,7 +63,7 @@ def _encryption(area: Area, url: str) -> None:
 def _version(area: Area, described: ServerDescription) -> None:
     major = described.version.partition(".")[0]
     if not major:
-        area.unknown("version", "The server does not tell it: our user may not ask for INFO.", "Allow +info to it.")
+        area.unknown("version", "The server does not give it: our user may not call INFO.", "Allow +info to it.")
     elif major.isdecimal() and int(major) >= LEAST_VERSION:
         area.ok("version", f"{described.product} {described.version} is recent enough.")
     else:
@@ -83,7 +83,7 @@ def _mode(area: Area, described: ServerDescription) -> None:
 
 def _memory(area: Area, described: ServerDescription) -> None:
     if not described.eviction:
-        area.unknown("eviction", "The server does not tell its policy.", "See that maxmemory-policy is noeviction.")
+        area.unknown("eviction", "The server does not give its policy.", "See that maxmemory-policy is noeviction.")
     elif described.eviction != "noeviction":
         area.trouble(
             "eviction",
@@ -107,4 +107,4 @@ def _persistence(area: Area, described: ServerDescription) -> None:
     elif described.persistence:
         area.ok("persistence", f"Kept on disk: {described.persistence}.")
     else:
-        area.ok("persistence", "None seen, and none needed: after a restart all is read again.")
+        area.ok("persistence", "None, and none needed: after a restart everything is read again.")

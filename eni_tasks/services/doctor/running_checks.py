@@ -11,8 +11,8 @@ from eni_tasks.services.doctor.findings import Area, Finding
 from eni_tasks.state.server import ServerDescription
 from eni_tasks.state.summary import StateSummary
 
-LATE_SECONDS = 60.0  # the sweep sends what is overdue within seconds: longer means that nobody serves it
-# AWS refuses a signature that is 5 minutes off; Kubernetes' tokens and everybody's logs suffer before.
+LATE_SECONDS = 60.0  # overdue work is requeued within seconds: longer means that no worker serves it
+# AWS refuses a signature that is 5 minutes off; Kubernetes' tokens and the order of logs suffer before.
 CLOCK_NOTE_SECONDS, CLOCK_TROUBLE_SECONDS = 5.0, 120.0
 STALE_PERIODS = 3
 
@@ -59,7 +59,7 @@ def examine_watcher(summary: StateSummary, server: ServerDescription, resync_sec
 
     Args:
         summary: the shared state.
-        server: what the Redis server told.
+        server: the Redis server's description of itself.
         resync_seconds: the period of the read of everything.
     """
     area = Area("watcher")
@@ -83,7 +83,7 @@ def examine_watcher(summary: StateSummary, server: ServerDescription, resync_sec
 
 
 def examine_switches(summary: StateSummary) -> list[Finding]:
-    """See whether something is stopped for everybody.
+    """See whether something is stopped for all workers.
 
     Args:
         summary: the shared state.
@@ -91,11 +91,13 @@ def examine_switches(summary: StateSummary) -> list[Finding]:
     area = Area("mutations")
     if summary.pause is not None:
         area.note(
-            "pause", f"Paused by {summary.pause.who}: {summary.pause.why}.", "`eni-tasks resume` when it is over."
+            "pause",
+            f"Paused by {summary.pause.who}: {summary.pause.why.rstrip('.')}.",
+            "`eni-tasks resume` when it is over.",
         )
     for action, breaker in summary.breakers.items():
-        do = "Mend that, then `eni-tasks resume`; without it, it is probed once a minute."
-        area.trouble(action, f"Stopped for everybody: {breaker.why}", do)
+        advice = "Remove the cause, then `eni-tasks resume`; without that, one caller a minute tries again."
+        area.trouble(action, f"Stopped for all workers: {breaker.why.rstrip('.')}.", advice)
     if not area.findings:
         area.ok("switches", "Nothing is stopped.")
     return area.findings
@@ -123,9 +125,9 @@ def _compare(area: Area, whose: str, ahead_seconds: float) -> None:
         area.ok(what, f"Within {CLOCK_NOTE_SECONDS:g} s of ours.")
         return
     side = "ahead of" if ahead_seconds > 0 else "behind"
-    says = f"The clock of {whose} is {abs(ahead_seconds):.0f} s {side} ours."
-    do = "Set the clocks by NTP: AWS refuses what is signed 5 minutes off."
+    message = f"The clock of {whose} is {abs(ahead_seconds):.0f} s {side} ours."
+    advice = "Set the clocks by NTP: AWS refuses what is signed 5 minutes off."
     if abs(ahead_seconds) > CLOCK_TROUBLE_SECONDS:
-        area.trouble(what, says, do)
+        area.trouble(what, message, advice)
     else:
-        area.note(what, says, do)
+        area.note(what, message, advice)

@@ -1,12 +1,12 @@
--- Permit one mutation, or say why not. Checks in this order: claim, pause, breakers, the subnet's addresses, token.
+-- Permit one mutation, or say why not. Checks in this order: claim, state generation, pause, breaker, the subnet's addresses, token.
 --
 -- KEYS    1: work hash, 2: pending, 3: switches, 4: breaker, 5: token bucket, 6: ledger, 7: ledger entries,
---         8: journal, 9: breaker of reads, 10: facts (absent if no instance changes)
+--         8: journal, 9: times of the state generation, 10: facts (absent if no instance changes)
 -- ARGV    1: name of the work, 2: token of the claim, 3: bucket size (0: no limit), 4: refill (per s),
 --         5: "1" if urgent, 6: time that the call may take (ms), 7: lifetime of facts (ms), 8: entry for the
 --         journal, or ""; if addresses are taken from a subnet also 9: subnet, 10: id of the reservation,
 --         11: count, 12: free addresses as described, 13: for how long the taking may last (ms)
--- Answer  {"ok" | "lost" | "wait" | "paused" | "broken" | "taken", milliseconds to wait, why}
+-- Answer  {"ok" | "lost" | "wait" | "paused" | "broken" | "taken" | "unconfirmed", milliseconds to wait, why}
 --
 -- Why a script: a claim that ends, or a pause that begins, between the check and the token would permit a mutation
 -- that must not happen. A token is shared by all workers, and many nodes take from one subnet at once. A repeated
@@ -20,16 +20,13 @@ if token ~= ARGV[2] or tonumber(lease) <= now then
   return { 'lost', 0, '' }
 end
 
+if state_is_unconfirmed(KEYS[9]) then
+  return { 'unconfirmed', 1000, '' }
+end
+
 local pause = redis.call('HGET', KEYS[3], 'pause')
 if pause then
   return { 'paused', 30000, pause }
-end
-
--- While reads fail, facts can't be checked, and nothing is changed.
-local reads_until, reads_why = unpack(redis.call('HMGET', KEYS[9], 'until', 'why'))
-if reads_until and tonumber(reads_until) > now then
-  -- A good read may come at any moment: the wait is no longer than that of the reads.
-  return { 'broken', math.min(tonumber(reads_until) - now, 10000), reads_why }
 end
 
 local breaks_until, why, probe = unpack(redis.call('HMGET', KEYS[4], 'until', 'why', 'probe'))

@@ -1,13 +1,17 @@
 -- Claim a piece of work for the length of a lease.
 --
--- KEYS    1: work hash, 2: pending, 3: fence
+-- KEYS    1: work hash, 2: pending, 3: fence, 4: times of the state generation
 -- ARGV    1: name of the work, 2: the claim's token, 3: lease (ms)
--- Answer  {fence, revision seen, 1 if the work was woken before}, or nil while a live claim holds the work
+-- Answer  {fence, revision seen, 1 if the work was woken before}, nil while a live claim holds the work, or {} while
+--         the state is unconfirmed
 --
 -- Why a script: of two workers that received the same message only one may hold the work, and the revision
 -- must be read at the same instant. A repeated call (its first answer was lost) finds its own token and gets
 -- the same answer.
 
+if state_is_unconfirmed(KEYS[4]) then
+  return {}
+end
 local now = now_ms()
 local token, fence, lease, seen, revision, wake, woken =
   unpack(redis.call('HMGET', KEYS[1], 'token', 'fence', 'lease', 'seen_revision', 'revision', 'wake', 'woken'))
@@ -20,12 +24,12 @@ if lease and tonumber(lease) > now then
 end
 
 -- Not below the clock (in µs): fences keep growing when Redis was emptied or lost its last writes.
-local next_fence = math.max((tonumber(redis.call('GET', KEYS[3])) or 0) + 1, now * 1000)
+local next_fence = math.max((tonumber(redis.call('GET', KEYS[3])) or 0) + 1, now_us())
 redis.call('SET', KEYS[3], next_fence)
 revision = tonumber(revision) or 0
 woken = wake and 1 or 0
 local ends = now + tonumber(ARGV[3])
-redis.call('HDEL', KEYS[1], 'sent', 'sends', 'not_before', 'wake')
+redis.call('HDEL', KEYS[1], 'sent', 'sends', 'not_before', 'wake', 'unserved_since')
 redis.call('HSET', KEYS[1], 'token', ARGV[2], 'fence', next_fence, 'lease', ends, 'seen_revision', revision, 'woken', woken)
 redis.call('ZADD', KEYS[2], ends, ARGV[1])
 return { next_fence, revision, woken }

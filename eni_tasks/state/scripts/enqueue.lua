@@ -1,12 +1,13 @@
 -- Enqueue work, and decide for which of it a message must be sent.
 --
--- KEYS    1: pending, 2…: one work hash per name
--- ARGV    1: time after which a message is overdue (ms), 2: delay (ms), 3: "1" if this ends a wait, then for
---         each piece of work its name and its urgency (0 is the most urgent)
+-- KEYS    1: pending, 2: nodes, 3…: one work hash per name
+-- ARGV    1: time after which a message is overdue (ms), 2: delay (ms), 3: "1" if this ends a wait, 4: "1" if the
+--         names must be those of stored nodes, then for each piece of work its name and its urgency (0 is the most
+--         urgent)
 -- Answer  the names to send
 --
 -- Why a script: two callers at once must not both send, and work must not be enqueued between a run's last
--- look at the revision and its end.
+-- look at the revision and its end. No work is enqueued for a node that was removed meanwhile.
 
 local now = now_ms()
 local overdue, delay, ends_wait = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3] == '1'
@@ -16,16 +17,18 @@ local function ahead(time)
 end
 
 local to_send = {}
-for i = 2, #KEYS do
-  local key, name, urgency = KEYS[i], ARGV[2 * i], tonumber(ARGV[2 * i + 1])
+local function enqueue(key, name, urgency)
   redis.call('HINCRBY', key, 'revision', 1)
-  local known, lease, sent, not_before, sends =
-    unpack(redis.call('HMGET', key, 'urgency', 'lease', 'sent', 'not_before', 'sends'))
+  local known, lease, sent, not_before, sends, unserved_since =
+    unpack(redis.call('HMGET', key, 'urgency', 'lease', 'sent', 'not_before', 'sends', 'unserved_since'))
   if not known or urgency < tonumber(known) then
     redis.call('HSET', key, 'urgency', urgency)
   end
   if ends_wait then
     redis.call('HSET', key, 'wake', 1)
+  end
+  if not unserved_since or (ends_wait and ahead(unserved_since)) then
+    redis.call('HSET', key, 'unserved_since', now + delay)
   end
   if ahead(lease) then
     -- The holder's finish sees the new revision; `wake` ends even a wait that it asks for.
@@ -44,6 +47,13 @@ for i = 2, #KEYS do
       redis.call('ZADD', KEYS[1], deadline, name)
       to_send[#to_send + 1] = name
     end
+  end
+end
+
+for i = 3, #KEYS do
+  local name = ARGV[2 * i - 1]
+  if ARGV[4] ~= '1' or redis.call('HEXISTS', KEYS[2], name) == 1 then
+    enqueue(KEYS[i], name, tonumber(ARGV[2 * i]))
   end
 end
 return to_send

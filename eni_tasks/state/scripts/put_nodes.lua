@@ -1,10 +1,12 @@
--- Store objects, each only if it is newer than the stored one.
+-- Store objects, each only if it is newer than the stored one, and note which instance each of them names.
 --
 -- KEYS    1: nodes, 2: versions
--- ARGV    for each object: name, resourceVersion, uid, instance id, instance type, JSON
+-- ARGV    1: prefix of the sets of claimants (same hash tag as KEYS), 2: "1" to store older objects, too, then for
+--         each object: name, resourceVersion, uid, instance id, instance type, creation time (ms), JSON
 -- Answer  how many were stored
 --
--- Why a script: watchers deliver the same events in any order.
+-- Why a script: watchers deliver the same events in any order. Which instance a node named before stands in the
+-- stored version, so the sets of claimants can't be in KEYS; they live where the nodes live.
 --
 -- Versions are compared as decimal strings, the longer one is greater: they outgrow Lua's numbers.
 
@@ -16,10 +18,21 @@ local function newer(a, b)
 end
 
 local stored = 0
-for i = 1, #ARGV, 6 do
-  local name, version, object = ARGV[i], ARGV[i + 1], ARGV[i + 5]
+for i = 3, #ARGV, 7 do
+  local name, version, instance, created, object = ARGV[i], ARGV[i + 1], ARGV[i + 3], ARGV[i + 5], ARGV[i + 6]
   local known = redis.call('HGET', KEYS[2], name)
-  if not known or newer(version, string.match(known, '^%S*')) then
+  if not known or ARGV[2] == '1' or newer(version, string.match(known, '^%S*')) then
+    local before = known and string.match(known, '^%S* %S* (%S*)') or ''
+    if before ~= '' and before ~= instance then
+      redis.call('ZREM', ARGV[1] .. before, name)
+    end
+    if instance ~= '' then
+      -- Creation times are whole seconds: of objects of the same second the one that was stored first is the older.
+      local others = redis.call('ZCOUNT', ARGV[1] .. instance, created, tonumber(created) + 999)
+      if not redis.call('ZSCORE', ARGV[1] .. instance, name) then
+        redis.call('ZADD', ARGV[1] .. instance, tonumber(created) + math.min(others, 999), name)
+      end
+    end
     redis.call('HSET', KEYS[1], name, object)
     redis.call('HSET', KEYS[2], name, table.concat(ARGV, ' ', i + 1, i + 4))
     stored = stored + 1

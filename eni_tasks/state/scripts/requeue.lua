@@ -39,6 +39,7 @@ for i = 1, math.min(limit, #found) do
   local deadline = now + overdue * math.min(16, 2 ^ (sends - 1))
   -- A claim whose lease has run out ends here: its token no longer matches.
   redis.call('HDEL', key, 'token', 'fence', 'lease', 'seen_revision', 'woken', 'not_before')
+  redis.call('HSETNX', key, 'unserved_since', now)
   redis.call('HSET', key, 'sent', deadline, 'sends', sends)
   redis.call('ZADD', KEYS[1], deadline, name)
   to_send[i] = name

@@ -17,7 +17,7 @@
 {{- end -}}
 {{- end -}}
 
-{{/* What never changes during a release's life. Takes root and component. */}}
+{{/* What never changes during a release. Takes root and component. */}}
 {{- define "eni-tasks.selector" -}}
 app.kubernetes.io/name: {{ default .root.Chart.Name .root.Values.nameOverride }}
 app.kubernetes.io/instance: {{ .root.Release.Name }}

@@ -8,16 +8,18 @@ import pytest
 from contract.ec2_adapters import TAGS, Adapter, create
 
 from eni_tasks.adapters.ec2.client import ClientOptions
-from eni_tasks.adapters.ec2.dry_run import Ec2DryRuns
+from eni_tasks.adapters.ec2.dry_run import NOT_AN_INTERFACE, Ec2DryRuns
+from eni_tasks.model.ec2_actions import MUTATIONS, READS
 from eni_tasks.ports.doctor import Right, Sample
 from eni_tasks.sandbox.ec2.knobs import Fault
-from eni_tasks.services.doctor.ec2_checks import MUTATIONS, READS, examine_ec2
+from eni_tasks.services.doctor.ec2_checks import examine_ec2
 from eni_tasks.services.doctor.findings import Finding, Verdict
 
 if TYPE_CHECKING:
     from contract.ec2_servers import Sandbox
 
-ACTIONS = (*READS, *MUTATIONS)
+ACTIONS = tuple(action.name for action in (*(read for read in READS if not read.optional), *MUTATIONS))
+DELETE = "DeleteNetworkInterface"
 
 
 @pytest.fixture
@@ -54,26 +56,55 @@ def test_all_is_allowed_and_nothing_is_done(rights: Ec2DryRuns, sandbox: Sandbox
     findings = examine_ec2(rights, sample, by_instance_tags=False)
     assert {finding.verdict for finding in findings} == {Verdict.OK}
     assert [finding.what for finding in findings] == ["identity", *(f"ec2:{action}" for action in ACTIONS)]
-    assert "arn:aws:iam::" in findings[0].says
+    assert "arn:aws:iam::" in findings[0].message
     assert sandbox.control.view() == before
     assert not any(call.effect for call in sandbox.control.calls() if call.action != "GetCallerIdentity")
 
 
 def test_each_right_that_is_taken_away_is_named(rights: Ec2DryRuns, sandbox: Sandbox, sample: Sample) -> None:
-    for action in (*ACTIONS, "DescribeInstances"):
+    for action in (*(action for action in ACTIONS if action != DELETE), "DescribeInstances"):
         sandbox.control.set_knobs(denied_actions=[action])
         findings = examine_ec2(rights, sample, by_instance_tags=True)
         assert troubles(findings) == [f"ec2:{action}"]
         (denied,) = [finding for finding in findings if finding.verdict is Verdict.TROUBLE]
-        assert "UnauthorizedOperation" in denied.says
-        assert f"Allow ec2:{action}" in denied.do
-        assert ("ec2:CreateTags" in denied.do) == (action == "CreateNetworkInterface")
+        assert "UnauthorizedOperation" in denied.message
+        assert f"Allow ec2:{action}" in denied.advice
+        assert ("ec2:CreateTags" in denied.advice) == (action == "CreateNetworkInterface")
+
+
+def test_no_living_interface_is_named_in_a_delete(rights: Ec2DryRuns, sandbox: Sandbox, sample: Sample) -> None:
+    assert rights.permission(DELETE, sample).right is Right.ALLOWED
+    (call,) = sandbox.control.calls()
+    assert call.action == DELETE
+    assert sample.interface_id not in str(call)
+    assert NOT_AN_INTERFACE in str(call)
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "right"),
+    [
+        # Without conditions on tags EC2 looks the interface up once the rights are checked.
+        ("InvalidNetworkInterfaceID.NotFound", "does not exist", Right.ALLOWED),
+        # An interface that does not exist has no tags: a policy that asks for ours denies it, complete or not.
+        ("UnauthorizedOperation", "no identity-based policy allows the action", Right.UNKNOWN),
+        ("UnauthorizedOperation", "with an explicit deny in a service control policy", Right.DENIED),
+        ("InvalidNetworkInterfaceID.Malformed", "Invalid id", Right.UNKNOWN),
+    ],
+    ids=["not-found", "denied", "denied-explicitly", "another-refusal"],
+)
+def test_what_the_answer_about_no_interface_says_of_delete(  # noqa: PLR0913 - fixtures and the case
+    rights: Ec2DryRuns, sandbox: Sandbox, sample: Sample, code: str, message: str, right: Right
+) -> None:
+    sandbox.control.add_faults([Fault(action=DELETE, code=code, message=message, times=None)])
+    permission = rights.permission(DELETE, sample)
+    assert permission.right is right
+    assert permission.why.startswith(code if right is not Right.ALLOWED else "")
 
 
 def test_what_cannot_be_asked_about_is_no_trouble(rights: Ec2DryRuns) -> None:
     findings = examine_ec2(rights, Sample(tags=TAGS), by_instance_tags=False)
     unknown = [finding.what for finding in findings if finding.verdict is Verdict.UNKNOWN]
-    assert unknown == [f"ec2:{action}" for action in MUTATIONS if action != "AssignPrivateIpAddresses"]
+    assert unknown == [f"ec2:{mutation.name}" for mutation in MUTATIONS if mutation.asked_of]
     assert troubles(findings) == []
 
 
@@ -88,7 +119,7 @@ def test_wrong_credentials_are_one_finding(rights: Ec2DryRuns, sandbox: Sandbox,
     sandbox.control.add_faults([Fault(action="*", code=code, times=None)])
     findings = examine_ec2(rights, sample, by_instance_tags=False)
     assert troubles(findings) == ["credentials"]
-    assert code in findings[-1].says
+    assert code in findings[-1].message
 
 
 def test_no_region_is_one_finding(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,11 +129,11 @@ def test_no_region_is_one_finding(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     findings = examine_ec2(Ec2DryRuns(ClientOptions()), Sample(), by_instance_tags=False)
     assert troubles(findings) == ["region"]
-    assert "AWS_REGION" in findings[-1].do
+    assert "AWS_REGION" in findings[-1].advice
 
 
 def test_an_absent_ec2_is_one_finding(rights: Ec2DryRuns, monkeypatch: pytest.MonkeyPatch, sample: Sample) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL_EC2", "http://127.0.0.1:1")
     findings = examine_ec2(rights, sample, by_instance_tags=False)
     assert troubles(findings) == ["reachable"]
-    assert "AWS_ENDPOINT_URL" in findings[-1].do
+    assert "AWS_ENDPOINT_URL" in findings[-1].advice

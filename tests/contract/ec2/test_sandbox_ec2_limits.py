@@ -204,7 +204,7 @@ def test_quota_of_interfaces(sandbox: Sandbox) -> None:
         ("create_network_interface", {"TagSpecifications": [{"ResourceType": "network-interface", "Tags": []}]}, None),
         ("create_network_interface", {"TagSpecifications": [{"ResourceType": "subnet", "Tags": []}]}, None),
         ("create_network_interface", {"SecondaryPrivateIpAddressCount": -1}, None),
-        ("create_network_interface", {"Ipv4PrefixCount": 1}, "UnknownParameter"),
+        ("create_network_interface", {"PrivateIpAddress": "100.64.0.9"}, "UnknownParameter"),
         ("describe_network_interfaces", {"Filters": [{"Name": "colour", "Values": ["red"]}]}, None),
         ("describe_subnets", {"MaxResults": 1001}, None),
         ("describe_route_tables", {"MaxResults": 101}, None),

@@ -83,7 +83,7 @@ def test_a_right_that_is_taken_away_is_named(
         assert time.monotonic() < deadline
         time.sleep(0.05)
     assert [finding.what for finding in found] == [f"{verb} {resource}"]
-    assert f'the verb "{verb}" on {resource} of cilium.io' in found[0].do
+    assert f'the verb "{verb}" on {resource} of cilium.io' in found[0].advice
 
 
 def test_a_stranger_may_nothing(tmp_path: Path, kube: KubeTarget) -> None:
@@ -110,8 +110,8 @@ def test_no_way_in_is_one_finding(
 
     findings, _ = examine_cluster(connect)
     assert [finding.verdict for finding in findings] == [Verdict.TROUBLE]
-    assert words in findings[0].says
-    assert findings[0].do
+    assert words in findings[0].message
+    assert findings[0].advice
 
 
 def test_an_absent_server_is_one_finding(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 from contract.kube.conftest import manifest
 from contract.kube_servers import MERGE_PATCH, NODES, SERVICE, STRANGER, KubeTarget
@@ -19,6 +20,17 @@ from eni_tasks.errors import (
     InvalidInput,
     NodeGone,
 )
+from eni_tasks.model.cilium_node import (
+    Eni,
+    EniSpec,
+    EniStatus,
+    IpamSpec,
+    IpamStatus,
+    PoolEntry,
+    Spec,
+    Status,
+    UsedEntry,
+)
 from eni_tasks.model.network import NodeName
 from eni_tasks.sandbox.kube.knobs import Fault
 
@@ -29,6 +41,7 @@ if TYPE_CHECKING:
 
 Create = Callable[..., dict[str, Any]]
 ENIS = {"eni-1": {"id": "eni-1", "addresses": ["10.0.0.1"]}}
+SHOWN = EniStatus(enis={"eni-1": Eni(id="eni-1", addresses=("10.0.0.1",))})
 
 
 def connect(target: KubeTarget, folder: Path, token: str = SERVICE, timeout_seconds: float = 10) -> KubeNodes:
@@ -61,7 +74,7 @@ class TestReads:
         del spec["health"]
         kept = {key: created["metadata"][key] for key in ("name", "uid", "resourceVersion")}
         kept["annotations"] = {"ipam.cilium.io/ignore": "true"}
-        assert nodes.get(name_of(created)) == {"metadata": kept, "spec": spec}
+        assert msgspec.to_builtins(nodes.get(name_of(created))) == {"metadata": kept, "spec": spec}
 
     def test_missing(self, nodes: CiliumNodes) -> None:
         with pytest.raises(NodeGone, match=r'reading CiliumNode nobody: .*"nobody" not found'):
@@ -78,10 +91,11 @@ class TestWrites:
         node = create(spec={"eni": {"vpc-id": "v"}})
         status = [same_uid(node), {"op": "add", "path": "/status", "value": {"eni": {"enis": ENIS}}}]
         written = nodes.patch_status(name_of(node), status)
-        assert written["status"] == {"eni": {"enis": ENIS}}
+        assert written.status == Status(eni=SHOWN)
         pool = {"pool": {"10.0.0.1": {"resource": "eni-1"}}}
         written = nodes.patch_spec(name_of(node), [same_uid(node), {"op": "add", "path": "/spec/ipam", "value": pool}])
-        assert written["spec"] == {"eni": {"vpc-id": "v"}, "ipam": pool}
+        shown = IpamSpec(pool={"10.0.0.1": PoolEntry(resource="eni-1")})
+        assert written.spec == Spec(eni=EniSpec(vpc_id="v"), ipam=shown)
         assert written == nodes.get(name_of(node))
 
     def test_the_agents_writes_meanwhile_stay(self, kube: KubeTarget, nodes: CiliumNodes, create: Create) -> None:
@@ -92,8 +106,8 @@ class TestWrites:
         kube.call("PATCH", path, {"spec": {"ipam": {"pre-allocate": 2}}}, content_type=MERGE_PATCH)
         nodes.patch_status(name_of(node), [{"op": "add", "path": "/status/eni", "value": {"enis": ENIS}}])
         written = nodes.patch_spec(name_of(node), [{"op": "add", "path": "/spec/ipam/pool", "value": {}}])
-        assert written["status"] == {**used["status"], "eni": {"enis": ENIS}}
-        assert written["spec"] == {"ipam": {"pre-allocate": 2, "pool": {}}}
+        assert written.status == Status(eni=SHOWN, ipam=IpamStatus(used={"10.0.0.1": UsedEntry()}))
+        assert written.spec == Spec(ipam=IpamSpec(pre_allocate=2, pool={}))
 
     @pytest.mark.parametrize(
         "operation",
@@ -143,7 +157,7 @@ class TestCredentials:
         with pytest.raises(ClusterRefused, match="credentials are not accepted"):
             nodes.get(name)
         kube.kubeconfig(tmp_path / "kubeconfig", SERVICE)
-        assert nodes.get(name)["metadata"]["name"] == name
+        assert nodes.get(name).metadata.name == name
 
     def test_half_written_credentials_are_passing_trouble(self, sandbox: KubeTarget, tmp_path: Path) -> None:
         nodes = connect(sandbox, tmp_path)

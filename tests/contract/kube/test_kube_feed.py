@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -14,7 +15,8 @@ from contract.kube_servers import MERGE_PATCH, NODES, KubeTarget
 from eni_tasks.adapters.kube.client import KubeClient
 from eni_tasks.adapters.kube.feed import KubeNodeFeed
 from eni_tasks.errors import ClusterUnavailable
-from eni_tasks.ports.kube import Changes, HistoryGone, KubeObject
+from eni_tasks.model.cilium_node import CiliumNode, IpamStatus, Status
+from eni_tasks.ports.kube import Changes, HistoryGone
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,8 +34,8 @@ def version_of(feed: KubeNodeFeed) -> str:
     return list(feed.pages())[-1].resource_version
 
 
-def names(objects: tuple[KubeObject, ...]) -> list[str]:
-    return [node["metadata"]["name"] for node in objects]
+def names(objects: tuple[CiliumNode, ...]) -> list[str]:
+    return [node.metadata.name for node in objects]
 
 
 def test_pages(feed: KubeNodeFeed, create: Create) -> None:
@@ -41,7 +43,23 @@ def test_pages(feed: KubeNodeFeed, create: Create) -> None:
     pages = list(feed.pages())
     assert [names(page.objects) for page in pages] == [created[:2], created[2:4], created[4:]]
     assert len({page.resource_version for page in pages}) == 1
-    assert "managedFields" not in pages[0].objects[0]["metadata"]
+
+
+def test_one_object_that_is_not_understood_spoils_neither_page_nor_watch(feed: KubeNodeFeed, create: Create) -> None:
+    version = version_of(feed)
+    created = [create("0"), create("1", spec={"instance-id": "i-" + "0" * 200_000}), create("2")]
+    listed = [node for page in feed.pages() for node in page.objects]
+    watched = [node for changes in feed.changes(version, 2) for node in changes.changed]
+    for seen in (listed, watched):
+        assert names(tuple(seen)) == [node["metadata"]["name"] for node in created]
+        good, bad, _ = seen
+        assert good.problem == ""
+        assert re.fullmatch(rf"CiliumNode {bad.metadata.name}: .{{,60}}`\$\.spec\.instance-id`.*", bad.problem)
+        assert (bad.metadata.uid, bad.metadata.resource_version) == uid_and_version(created[1])
+
+
+def uid_and_version(node: dict[str, Any]) -> tuple[str, str]:
+    return node["metadata"]["uid"], node["metadata"]["resourceVersion"]
 
 
 def test_no_nodes_are_one_empty_page(feed: KubeNodeFeed) -> None:
@@ -69,8 +87,8 @@ def test_changes(kube: KubeTarget, feed: KubeNodeFeed, create: Create) -> None:
     kube.call("DELETE", f"{NODES}/{gone['metadata']['name']}")
     seen = list(feed.changes(version, 1))
     assert seen[0] == Changes(resource_version=version)
-    latest = {node["metadata"]["name"]: node for changes in seen for node in changes.changed}
-    assert latest[kept["metadata"]["name"]]["status"] == {"ipam": {"used": {}}}
+    latest = {node.metadata.name: node for changes in seen for node in changes.changed}
+    assert latest[kept["metadata"]["name"]].status == Status(ipam=IpamStatus(used={}))
     assert [pair for changes in seen for pair in changes.gone] == [(gone["metadata"]["name"], gone["metadata"]["uid"])]
     versions = [int(changes.resource_version) for changes in seen]
     assert versions == sorted(versions)

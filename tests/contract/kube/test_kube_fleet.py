@@ -99,6 +99,11 @@ def test_a_fleet_lives_on_through_restarts(api: KubeTarget, kubeconfig: Path) ->
             until(lambda: nodes(api).keys() == {"node-0000", "node-0001"}, "two nodes are there")
             pool = {"10.0.0.10": {"resource": "eni-1"}, "10.0.0.11": {"resource": "eni-1"}}
             path = f"{NODES}/node-0001"
+            # An agent ignores a pool whose interface its status does not show.
+            vpc = {"id": "vpc-1", "primary-cidr": "10.0.0.0/16"}
+            interface = {"id": "eni-1", "addresses": sorted(pool), "vpc": vpc}
+            status = {"status": {"eni": {"enis": {"eni-1": interface}}}}
+            assert api.call("PATCH", f"{path}/status", status, content_type=MERGE_PATCH)[0] == 200
             assert api.call("PATCH", path, {"spec": {"ipam": {"pool": pool}}}, content_type=MERGE_PATCH)[0] == 200
             until(lambda: nodes(api)["node-0001"].get("status", {}).get("ipam", {}).get("used"), "pods come")
             running.send_signal(signal.SIGTERM)

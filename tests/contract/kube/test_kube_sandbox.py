@@ -112,3 +112,24 @@ def test_bounded_history(sandbox: KubeTarget) -> None:
     (event,) = sandbox.lines(f"{NODES}?watch=1&resourceVersion={version}&timeoutSeconds=5")
     assert event["object"]["code"] == 410
     assert len(sandbox.lines(f"{NODES}?watch=1&resourceVersion={version + 15}&timeoutSeconds=1")) == 5
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("set_knobs", {"no_such_knob": 1}),
+        ("set_knobs", {"latency_seconds": "soon"}),
+        ("add_faults", {"faults": [{"code": "many"}]}),
+        ("compact", {"colour": "red"}),
+        ("no_such_method", {}),
+        ("_api", {}),
+    ],
+    ids=str,
+)
+def test_a_wrong_call_of_the_control_api_changes_nothing(
+    sandbox: KubeTarget, name: str, arguments: dict[str, Any]
+) -> None:
+    assert sandbox.admin
+    with pytest.raises(RuntimeError, match=name):
+        sandbox.admin._call(name, None, **arguments)
+    assert sandbox.call("GET", NODES)[0] == 200

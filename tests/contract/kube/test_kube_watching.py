@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from contract.kube.conftest import manifest
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
     from pathlib import Path
 
+    from eni_tasks.model.cilium_node import CiliumNode
     from eni_tasks.sandbox.kube.admin import KubeAdmin
 
 DEADLINE_SECONDS = 30.0
@@ -30,22 +31,22 @@ class Sink:
     """Remembers nodes as `Ingest` does."""
 
     def __init__(self) -> None:
-        self.nodes: dict[str, dict[str, Any]] = {}
+        self.nodes: dict[str, CiliumNode] = {}
         self.lists_count = 0
         self.refusals_count = 0
         self._news = threading.Condition()
 
-    def changed(self, objects: Sequence[dict[str, Any]]) -> None:
+    def changed(self, objects: Sequence[CiliumNode]) -> None:
         with self._news:
             if self.refusals_count:
                 self.refusals_count -= 1
                 raise StateUnavailable("Redis is away")
-            self.nodes |= {node["metadata"]["name"]: node for node in objects}
+            self.nodes |= {node.metadata.name: node for node in objects}
             self._news.notify_all()
 
     def removed(self, name: str, uid: str) -> None:
         with self._news:
-            if name in self.nodes and self.nodes[name]["metadata"]["uid"] == uid:
+            if name in self.nodes and self.nodes[name].metadata.uid == uid:
                 del self.nodes[name]
             self._news.notify_all()
 
@@ -104,7 +105,7 @@ def test_list_then_watch(world: World) -> None:
     world.target.call("DELETE", f"{NODES}/a")
     world.sees("b", "c", "d")
     world.target.call("PATCH", f"{NODES}/b/status", {"status": {"ipam": {"used": {}}}}, content_type=MERGE_PATCH)
-    world.sink.wait_for(lambda: "status" in world.sink.nodes["b"])
+    world.sink.wait_for(lambda: world.sink.nodes["b"].status is not None)
     assert world.sink.lists_count == 1
 
 

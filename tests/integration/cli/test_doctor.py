@@ -18,7 +18,7 @@ ALWAYS = {"ec2", "apiserver", "resync", "ticks"}
 
 @pytest.fixture(autouse=True)
 def _quick_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("eni_tasks.tasks.consumers.CeleryWorkers.__init__.__defaults__", (0.1,))
+    monkeypatch.setattr("eni_tasks.tasks.messages.CeleryWorkers.__init__.__defaults__", (0.1,))
 
 
 def troubles(cli: Commands) -> dict[str, dict[str, Any]]:
@@ -26,7 +26,7 @@ def troubles(cli: Commands) -> dict[str, dict[str, Any]]:
     found = {each["what"]: each for each in answer["findings"] if each["verdict"] == "trouble"}
     assert len(found) == answer["trouble_count"]
     assert found.keys() >= ALWAYS
-    assert all(each["do"] for each in found.values())
+    assert all(each["advice"] for each in found.values())
     return {what: each for what, each in found.items() if what not in ALWAYS}
 
 
@@ -78,5 +78,7 @@ def test_a_user_who_may_not_ask_is_told(system: System, cli: Commands, monkeypat
         )
         monkeypatch.setenv("ENI_TASKS_REDIS_URL", url.replace("://", "://eni:pw@"))
         assert troubles(cli) == {}
-        unknown = [each for each in cli.json("doctor", code=1)["findings"] if each["area"] == "redis" and each["do"]]
+        unknown = [
+            each for each in cli.json("doctor", code=1)["findings"] if each["area"] == "redis" and each["advice"]
+        ]
         assert {each["what"] for each in unknown} == {"version", "eviction"}

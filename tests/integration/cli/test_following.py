@@ -39,13 +39,13 @@ def follow(cli: Commands) -> Iterator[Callable[..., subprocess.Popen[str]]]:
 def test_what_was_and_what_comes_until_ctrl_c(
     system: System, follow: Callable[..., subprocess.Popen[str]], form: tuple[str, ...]
 ) -> None:
-    store = system.services.store
-    store.event("First", {"node": "node"})
+    events = system.services.state.events
+    events.append("First", {"node": "node"})
     process = follow("--node", "node", *form)
     assert process.stdout is not None
     first = process.stdout.readline()
-    store.event("Hidden", {"node": "other"})
-    store.event("Second", {"node": "node", "count": 2})
+    events.append("Hidden", {"node": "other"})
+    events.append("Second", {"node": "node", "count": 2})
     second = process.stdout.readline()
     if form:
         assert [json.loads(line)["what"] for line in (first, second)] == ["First", "Second"]

@@ -26,7 +26,7 @@ def test_a_fleet_at_size_is_no_trouble(system: System, cli: Commands) -> None:
     assert [each["node"] for each in fleet["nodes"]] == [NODE, "other"]
     assert (fleet["total_count"], fleet["ready_count"], fleet["reasons"]) == (2, 2, {})
     assert fleet["unread_count"] == 0
-    assert fleet["look"]["subnets"]
+    assert fleet["summary"]["subnets"]
     assert cli("status").startswith("2 nodes: 2 at size, 0 in deficit; 0 at capacity, 0 waiting.\n")
     assert "\nother\t" not in cli("status")
     assert "\nother\t" in cli("status", "--all")
@@ -38,11 +38,11 @@ def test_a_node_in_back_off_is_told_with_its_reason(system: System, cli: Command
     system.settle()
     fleet = cli.json("status", code=1)
     assert (fleet["in_deficit_count"], fleet["waiting_count"], fleet["reasons"]) == (1, 1, {"deficit": 1})
-    assert fleet["nodes"][0]["standing"]["doing"] == "waiting"
+    assert fleet["nodes"][0]["work"]["state"] == "waiting"
     one = cli.json("status", NODE, code=1)
     assert one["work"]["maintain"]["until"] > one["now"]
     assert one["failures"] >= 1
-    assert "InvalidParameterCombination" in one["view"]["trouble"]
+    assert "InvalidParameterCombination" in one["status"]["trouble"]
     text = cli("status", NODE, code=1)
     assert "maintain: waits for" in text
     assert "InvalidParameterCombination" in text
@@ -69,7 +69,7 @@ def test_one_node_shows_its_interfaces_and_what_was_done(system: System, cli: Co
     ]
     assert [sorted(each["addresses"]) for each in one["interfaces"]] == [sorted(each.addresses) for each in truth]
     assert sum(each["used"] for each in one["interfaces"]) == len(used)
-    assert {event["what"] for event in one["history"]} == {"AssignPrivateIpAddresses", "CreateNetworkInterface"}
+    assert {event["what"] for event in one["events"]} == {"AssignPrivateIpAddresses", "CreateNetworkInterface"}
     assert one["facts_at"] > 0
     assert one["work"] == {}
 
@@ -80,11 +80,11 @@ def test_an_interface_in_the_making_is_shown_with_its_step(system: System, cli: 
     system.dies(system.services.ec2, "attach_interface", after=False)
     with pytest.raises(pumped.Killed):
         system.settle()
-    assert cli.json("status", code=1)["making"] == [NODE]
-    assert "The journal is at step attaching of making eni-" in cli("status", NODE, code=1)
-    assert "First: go on with the interface in the making" in cli("plan", NODE)
+    assert cli.json("status", code=1)["creating"] == [NODE]
+    assert "The journal is at step attaching of creating eni-" in cli("status", NODE, code=1)
+    assert "First: continue creating an interface" in cli("plan", NODE)
     system.redis.hset(system._keys.journal, NODE, b"{}")
-    assert "can't be read, so no worker goes on: {}" in cli.json("status", NODE, code=1)["journal"]
+    assert "can't be decoded, so no worker continues: {}" in cli.json("status", NODE, code=1)["journal"]
 
 
 @pytest.mark.parametrize("kind", [WorkKind.MAINTAIN, WorkKind.PUBLISH])
@@ -92,19 +92,19 @@ def test_work_under_way_is_shown_until_nobody_renews_it(system: System, cli: Com
     system.add_node()
     system.settle()
     assert system.services.state.queue.claim(kind, NODE)
-    assert cli.json("status", NODE)["work"][kind]["doing"] == "running"
-    assert cli.json("status")["nodes"][0]["standing"]["doing"] == "running"
+    assert cli.json("status", NODE)["work"][kind]["state"] == "running"
+    assert cli.json("status")["nodes"][0]["work"]["state"] == "running"
     system.later(pumped.LEASE_SECONDS + 1)
-    assert cli.json("status", NODE)["work"][kind]["doing"] == "overdue"
+    assert cli.json("status", NODE)["work"][kind]["state"] == "overdue"
     system.services.state.queue.enqueue(kind, [(NODE, 1)])
-    assert cli.json("status", NODE)["work"][kind]["doing"] == "queued"
+    assert cli.json("status", NODE)["work"][kind]["state"] == "queued"
 
 
 def test_an_object_that_cannot_be_understood_is_shown(system: System, cli: Commands) -> None:
     system.add_node(ipam={"pre-allocate": 10**15})
     system.settle()
     one = cli.json("status", NODE, code=1)
-    assert one["view"]["reason"] == "object-not-understood"
+    assert one["status"]["reason"] == "object-not-understood"
     assert "pre-allocate" in cli("status", NODE, code=1)
     assert "pre-allocate" in cli.run("plan", NODE, code=1).stderr
     assert cli.json("status", code=1)["reasons"] == {"object-not-understood": 1}

@@ -45,7 +45,7 @@ def test_what_trouble_of_the_account_stopped_may_be_tried_again_once_it_is_mende
     system.ec2.set_knobs(denied_actions=["AssignPrivateIpAddresses"])
     system.add_node()
     system.settle()
-    assert "AssignPrivateIpAddresses is stopped for everybody: UnauthorizedOperation" in cli("status", code=1)
+    assert "AssignPrivateIpAddresses is stopped for all workers: UnauthorizedOperation" in cli("status", code=1)
     cli("maintain", NODE)
     system.messages.waiting.clear()
     system.ec2.set_knobs(denied_actions=[])
@@ -58,9 +58,9 @@ def test_what_trouble_of_the_account_stopped_may_be_tried_again_once_it_is_mende
 
 def test_a_stop_for_want_of_a_good_read_is_not_lifted_by_hand(system: System, cli: Commands) -> None:
     system.services.state.limiter.open_breaker(READS, "reads of EC2 fail", 60)
-    assert "All mutations are stopped until EC2 was read again: reads of EC2 fail." in cli("status", code=1)
+    assert "All mutations are stopped until a read of EC2 succeeds: reads of EC2 fail." in cli("status", code=1)
     assert cli("resume") == "Nothing was paused or stopped.\n"
-    assert READS in cli.json("status", code=1)["look"]["breakers"]
+    assert READS in cli.json("status", code=1)["summary"]["breakers"]
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_nothing_to_unlock_is_no_trouble(system: System, cli: Commands) -> None:
         "node": NODE,
         "ended": {},
         "journal": None,
-        "explanation": ["Nobody holds node. If it waits, `eni-tasks maintain node` ends the wait."],
+        "explanation": ["No worker holds node. If it waits, `eni-tasks maintain node` ends the wait."],
     }
     assert cli.sent("ec2") == []
     assert "no CiliumNode of that name" in cli.run("unlock", "nobody", code=1).stderr
@@ -130,7 +130,7 @@ def test_a_mutation_under_way_is_waited_for(system: System, cli: Commands) -> No
         system.settle()
     report = cli.json("unlock", NODE)
     assert list(report["ended"]) == ["maintain"]
-    assert any("A mutation may still be under way" in line for line in report["explanation"])
+    assert any("A mutation may still be running" in line for line in report["explanation"])
     assert cli.sent("ec2") == []  # not before the call has certainly ended
     system.settle(system.process(), within_seconds=60)
     assert [len(each.addresses) for each in system.interfaces(instance)] == [8]
@@ -148,7 +148,7 @@ def test_a_create_under_way_is_waited_for_no_longer_than_the_lease(system: Syste
     left = cli.json("unlock", NODE)["ended"]["maintain"]
     assert 0 < left <= 5  # a call may take 7 s
     waiting = cli.json("status", NODE, code=1)
-    assert waiting["work"]["maintain"]["doing"] == "waiting"
+    assert waiting["work"]["maintain"]["state"] == "waiting"
     assert waiting["work"]["maintain"]["until"] - waiting["now"] <= 5
     system.settle(system.process(), within_seconds=60)
     assert len([call for call in system.ec2.calls("CreateNetworkInterface") if call.effect]) == 1
@@ -163,9 +163,9 @@ def test_the_journal_is_told_and_left_to_the_next_worker(system: System, cli: Co
         system.settle()
     report = cli.json("unlock", NODE)
     assert report["journal"] is True
-    assert any("journal is at step attaching of making eni-" in line for line in report["explanation"])
+    assert any("journal is at step attaching of creating eni-" in line for line in report["explanation"])
     assert cli.sent("ec2") == []  # the attach that was let through may still be under way
-    assert "can be read" in cli.run("unlock", NODE, "--strike-out", code=2).stderr
+    assert "is intact" in cli.run("unlock", NODE, "--delete-journal", code=2).stderr
     system.settle(system.process(), within_seconds=60)
     assert [len(each.addresses) for each in system.interfaces(instance)] == [0, 8]
     assert system.clean()
@@ -177,28 +177,28 @@ def test_an_unreadable_entry_is_struck_out_only_on_demand(system: System, cli: C
     system.settle()
     assert system.mutations() == {}
     told = cli("unlock", NODE, code=1)
-    assert 'can\'t be read, so no worker goes on: {"step": "dancing"}' in told
-    assert "eni-tasks unlock node --strike-out" in told
+    assert 'can\'t be decoded, so no worker continues: {"step": "dancing"}' in told
+    assert "eni-tasks unlock node --delete-journal" in told
     assert system.redis.hget(system._keys.journal, NODE) is not None
-    report = cli.json("unlock", NODE, "--strike-out")
-    assert report["struck_out"] == '{"step": "dancing"}'
+    report = cli.json("unlock", NODE, "--delete-journal")
+    assert report["deleted"] == '{"step": "dancing"}'
     assert cli.sent("ec2") == [("eni.maintain_node", [NODE])]
     system.services.work.enqueue(WorkKind.MAINTAIN, [(NODE, 0)], ends_wait=True)
     system.later(60)
     system.settle(within_seconds=60)
     assert [len(each.addresses) for each in system.interfaces(instance)] == [0, 8]
-    assert "nothing to strike out" in cli.run("unlock", NODE, "--strike-out", code=2).stderr
+    assert "there is nothing to delete" in cli.run("unlock", NODE, "--delete-journal", code=2).stderr
 
 
 def test_an_entry_that_a_worker_is_writing_stays(system: System) -> None:
     held(system)
     system.redis.hset(system._keys.journal, NODE, b"{}")
-    repairs = system.services.repairs
-    assert repairs.delete_journal(NODE, b"{}") == "held"
+    nodes = system.services.state.nodes
+    assert nodes.delete_journal(NODE, b"{}") == "held"
     system.later(pumped.LEASE_SECONDS + 1)
-    assert repairs.delete_journal(NODE, b"y") == "changed"
-    assert repairs.delete_journal(NODE, b"{}") == "done"
-    assert repairs.delete_journal(NODE, b"{}") == "changed"
+    assert nodes.delete_journal(NODE, b"y") == "changed"
+    assert nodes.delete_journal(NODE, b"{}") == "done"
+    assert nodes.delete_journal(NODE, b"{}") == "changed"
 
 
 # -- resync ------------------------------------------------------------------------------------
@@ -264,9 +264,8 @@ def test_events_tell_what_was_done_to_whom(system: System, cli: Commands) -> Non
 
 
 def test_the_last_events_of_a_node_are_found_behind_many_others(system: System, cli: Commands) -> None:
-    store = system.services.store
     for number in range(3):
-        store.event("Own", {"node": NODE, "number": number})
+        system.services.state.events.append("Own", {"node": NODE, "number": number})
     for number in range(2300):
         system.redis.xadd(system._keys.events, {"what": "Other", "node": "other", "number": number})
     assert [event["number"] for event in cli.json("events", "--node", NODE, "--limit", "2")] == ["1", "2"]

@@ -15,8 +15,8 @@ from eni_tasks.errors import InvalidInput
 from eni_tasks.exporter import collector
 from eni_tasks.exporter.collector import StateCollector
 from eni_tasks.exporter.serving import make_server
+from eni_tasks.model.work import Pass
 from eni_tasks.observability.metrics import METRICS, PREFIX, Kind
-from eni_tasks.services.status import Status
 from eni_tasks.tasks.registry import QUEUES
 
 if TYPE_CHECKING:
@@ -51,8 +51,7 @@ class Exporter:
 @contextmanager
 def exporting(system: System, *, node_series: bool = True) -> Iterator[Exporter]:
     parts = system.services
-    inspect = Status(parts.store, parts.policy)
-    seen = StateCollector(parts.lookout, inspect, parts.meters, QUEUES, node_series=node_series)
+    seen = StateCollector(parts.state, parts.status, QUEUES, node_series=node_series)
     with make_server(seen, "127.0.0.1", 0) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
@@ -178,7 +177,7 @@ def test_what_processes_counted(system: System, exporter: Exporter) -> None:
     assert buckets == {"0.25": 0, "0.5": 2, "5.0": 2, "10.0": 3, "+Inf": 4}
 
 
-def test_ec2_calls_and_folded_news_count_by_themselves(system: System, exporter: Exporter) -> None:
+def test_ec2_calls_and_enqueued_work_count_by_themselves(system: System, exporter: Exporter) -> None:
     system.add_node()
     system.settle_reads()
     system.services.work.enqueue_pass(Pass.INVENTORY, ends_wait=True)
@@ -190,17 +189,17 @@ def test_ec2_calls_and_folded_news_count_by_themselves(system: System, exporter:
     for action, codes in system.ec2.counts().items():
         for code, count in codes.items():
             assert scraped["ec2_api_duration_seconds_count", (action, code or "OK")] == count
-    assert scraped["marks_total", ("refresh", "folded")] >= 1
-    assert scraped["marks_total", ("maintain", "sent")] >= 1
+    assert scraped["enqueued_total", ("fleet", "merged")] >= 1
+    assert scraped["enqueued_total", ("maintain", "sent")] >= 1
 
 
 def test_another_versions_sums_are_left_out(system: System, exporter: Exporter) -> None:
-    key = system._keys.meters
+    key = system._keys.counters
     system.redis.hset(key, '["gone_total","",[]]', 1)
-    system.redis.hset(key, '["marks_total","",["too","many","labels"]]', 1)
-    system.redis.hset(key, '["marks_total","",["maintain","sent"]]', 2)
+    system.redis.hset(key, '["enqueued_total","",["too","many","labels"]]', 1)
+    system.redis.hset(key, '["enqueued_total","",["maintain","sent"]]', 2)
     scraped = exporter.scrape()
-    assert [value for (name, _), value in scraped.items() if name in {"gone_total", "marks_total"}] == [2]
+    assert [value for (name, _), value in scraped.items() if name in {"gone_total", "enqueued_total"}] == [2]
 
 
 def test_totals_stay_when_series_per_node_are_off(system: System) -> None:
@@ -215,18 +214,16 @@ def test_totals_stay_when_series_per_node_are_off(system: System) -> None:
 
 def test_many_scrapes_cost_one_look(system: System, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(collector, "KEPT_SECONDS", 60.0)
-
-    def looks() -> int:
-        return int(system.redis.info("commandstats").get("cmdstat_llen", {"calls": 0})["calls"])
-
+    summary, reads = system.services.state.summary, []
+    read = summary.read
+    monkeypatch.setattr(summary, "read", lambda queues: (reads.append(1), read(queues))[1])
     with exporting(system) as exporter:
-        before = looks()
         threads = [threading.Thread(target=exporter.get, args=("/metrics",)) for _ in range(8)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        assert looks() - before == len(QUEUES)
+        assert len(reads) == 1
 
 
 def test_without_redis_it_says_so_and_stays_healthy(

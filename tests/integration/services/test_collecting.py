@@ -31,9 +31,7 @@ def test_b03_seen_on_one_pass_and_deleted_on_a_later_one(fleet: System) -> None:
     assert deletes(fleet) == [orphan]
     assert collect(fleet) == {"found": 0, "deleted": [], "waiting": {}, "kept": {}}
     assert fleet.services.counters.drain()["orphans_deleted_total", "", ()] == 1
-    (event,) = [
-        e for e in fleet.services.state.events.after(after="0", limit=100) if e.what == "DeleteNetworkInterface"
-    ]
+    (event,) = [e for e in fleet.services.state.events.after("0", limit=100) if e.what == "DeleteNetworkInterface"]
     assert event.fields == {
         "interface": orphan,
         "subnet": fleet.built.pod_subnets["a"],
@@ -83,7 +81,7 @@ def test_b03_attached_between_the_passes(fleet: System, caplog: pytest.LogCaptur
     assert collect(fleet)["found"] == 0
     assert orphan in there(fleet)
     # Taken off again, it is seen for the first time.
-    fleet.services.ec2.detach_interface(fleet.interfaces(instance)[1].attachment.id)
+    fleet.services.ec2._calls.mutate("DetachNetworkInterface", AttachmentId=fleet.interfaces(instance)[1].attachment.id)
     fleet.later(61)
     assert collect(fleet)["waiting"] == {orphan: GRACE}
 
@@ -108,7 +106,7 @@ def test_b04_what_a_journal_speaks_of_is_left_alone(system: System, *, made: boo
     (interface,) = system.ec2.leftovers(ownership(system.cluster))
     collector = system.process()
     for _ in range(3):
-        assert collect(system, collector)["kept"] == {interface.id: "in the making for node node"}
+        assert collect(system, collector)["kept"] == {interface.id: "being created for node node"}
         system.later(GRACE + 1)
     assert deletes(system) == []
     system.settle(collector, within_seconds=300)
@@ -148,7 +146,7 @@ def test_b05_the_rest_follows_without_waiting_for_the_next_period(fleet: System)
     fleet.services.work.collect_orphans()
     fleet.settle(within_seconds=GRACE + 60)
     assert len(deletes(fleet)) == 30
-    assert fleet.services.state.summary.read(()).work[WorkKind.REFRESH].pending_count == 0
+    assert fleet.services.state.summary.read(()).work[WorkKind.FLEET].pending_count == 0
 
 
 def test_b06_only_what_is_fully_ours(fleet: System) -> None:
@@ -180,7 +178,7 @@ def test_b06_a_cluster_without_a_name_deletes_nothing(
             system.fresh()
             assert "ENI_TASKS_CLUSTER" in collect(system, dry_run=dry_run)["refused"]
             assert system.reads() == system.mutations() == {}
-            assert system.services.state.summary.read(()).work[WorkKind.REFRESH].pending_count == 0
+            assert system.services.state.summary.read(()).work[WorkKind.FLEET].pending_count == 0
         finally:
             system.redis.delete(*system.redis.scan_iter("{eni:default}*"))
 
@@ -217,7 +215,7 @@ def test_the_ticker_starts_a_pass_once_a_period(fleet: System) -> None:
     for _ in range(3):
         for ticker in tickers:
             ticker.tick()
-    assert [hint for hint in fleet.messages.waiting if hint[1] == Pass.ORPHANS] == [(WorkKind.REFRESH, Pass.ORPHANS)]
+    assert [hint for hint in fleet.messages.waiting if hint[1] == Pass.ORPHANS] == [(WorkKind.FLEET, Pass.ORPHANS)]
 
 
 def test_the_hint_names_the_task_on_its_queue() -> None:
@@ -227,6 +225,6 @@ def test_the_hint_names_the_task_on_its_queue() -> None:
         def send_task(self, task: str, args: list[str], queue: str, **_: Any) -> None:
             self.sent.append((task, args, queue))
 
-    CeleryMessages(App()).send(WorkKind.REFRESH, Pass.ORPHANS)
+    CeleryMessages(App()).send(WorkKind.FLEET, Pass.ORPHANS)
     assert App.sent == [("eni.collect_orphans", [], "ec2")]
     assert TASK_QUEUES["eni.collect_orphans"] == {"queue": "ec2"}

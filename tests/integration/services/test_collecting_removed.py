@@ -91,6 +91,6 @@ def test_a_node_goes_while_another_orphan_waits(fleet: System) -> None:
 def test_many_nodes_go_at_once_and_one_look_is_enough(fleet: System) -> None:
     for number in range(50):
         fleet.services.work.collect_orphans([InstanceId(f"i-{number}")])
-    assert fleet.messages.sent == {WorkKind.REFRESH: 1}
+    assert fleet.messages.sent == {WorkKind.FLEET: 1}
     fleet.settle(within_seconds=120)
     assert fleet.reads()["DescribeNetworkInterfaces"] == 2

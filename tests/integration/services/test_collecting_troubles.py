@@ -19,8 +19,12 @@ if TYPE_CHECKING:
 
 
 # -- when things go wrong ----------------------------------------------------------------------------
-DYING = [("ec2", "delete_interface"), ("orphan_memory", "forget"), ("store", "event")]
+DYING = [("ec2", "delete_interface"), ("orphans", "forget"), ("events", "append")]
 POINTS = [(part, method, after) for part, method in DYING for after in (False, True)]
+
+
+def part_of(system: System, name: str) -> Any:
+    return system.services.ec2 if name == "ec2" else getattr(system.services.state, name)
 
 
 @pytest.mark.parametrize(
@@ -32,7 +36,7 @@ def test_a_worker_dies_between_deletes(fleet: System, part: str, method: str, *,
     orphans = left(fleet, 5)
     collect(fleet)
     fleet.later(GRACE + 1)
-    fleet.dies(getattr(fleet.services, part), method, after=after, number=3)
+    fleet.dies(part_of(fleet, part), method, after=after, number=3)
     with pytest.raises(pumped.Killed):
         collect(fleet)
     assert 2 <= len(set(orphans) - there(fleet)) <= 3
@@ -41,13 +45,13 @@ def test_a_worker_dies_between_deletes(fleet: System, part: str, method: str, *,
     assert not there(fleet) & set(orphans)
     effects = [call for call in fleet.ec2.calls("DeleteNetworkInterface") if call.effect]
     assert len(effects) == 5
-    assert fleet.services.state.summary.read(()).work[WorkKind.REFRESH].pending_count == 0
+    assert fleet.services.state.summary.read(()).work[WorkKind.FLEET].pending_count == 0
 
 
-@pytest.mark.parametrize(("part", "method"), [("ec2", "unattached_interfaces"), ("orphan_memory", "note")])
+@pytest.mark.parametrize(("part", "method"), [("ec2", "unattached_interfaces"), ("orphans", "note_unattached")])
 def test_a_worker_dies_while_it_looks(fleet: System, part: str, method: str) -> None:
     (orphan,) = left(fleet)
-    fleet.dies(getattr(fleet.services, part), method, after=True)
+    fleet.dies(part_of(fleet, part), method, after=True)
     with pytest.raises(pumped.Killed):
         collect(fleet)
     fleet.services = fleet.process()
@@ -67,7 +71,7 @@ def test_two_collectors_at_once(fleet: System) -> None:
 
     fleet.services.ec2.delete_interface = slow
     assert sorted(collect(fleet)["deleted"]) == sorted(orphans)
-    assert reports == [{"skipped": "another worker is collecting already"}] * 3
+    assert reports == [{"skipped": "another worker makes this pass already"}] * 3
     assert sorted(deletes(fleet)) == sorted(orphans)
 
 
@@ -114,7 +118,7 @@ def test_a_long_pass_leaves_the_rest_to_the_next(fleet: System, monkeypatch: pyt
     orphans = left(fleet, 3)
     collect(fleet)
     fleet.later(GRACE + 1)
-    monkeypatch.setattr("eni_tasks.services.orphans.DEADLINE_SECONDS", -1.0)
+    monkeypatch.setattr("eni_tasks.services.collect_orphans.DEADLINE_SECONDS", -1.0)
     report = collect(fleet)
     assert (len(report["deleted"]), set(report["waiting"].values())) == (1, {0.0})
     fleet.settle(within_seconds=100)
@@ -189,4 +193,4 @@ def test_routine_work_leaves_the_last_tokens(redis_url: str, tmp_path: Path, mon
         system.later(GRACE + 1)
         report = collect(system)
         assert len(report["deleted"]) == 19
-        assert "budget of DeleteNetworkInterface is spent" in report["stopped"]
+        assert "no token is left for DeleteNetworkInterface" in report["stopped"]

@@ -20,31 +20,31 @@ NOT_ATTACHABLE = Fault(action="AttachNetworkInterface", code="InvalidParameterCo
 
 # Each call on the way of a new interface, in its order, with its number among those of its name.
 CREATING = [
-    ("budgets", "spend", 1),  # with the intent in the journal
+    ("limiter", "acquire", 1),  # with the intent in the journal
     ("ec2", "create_interface", 1),
-    ("store", "record", 1),  # created
-    ("budgets", "spend", 2),
+    ("runs", "record", 1),  # created
+    ("limiter", "acquire", 2),
     ("ec2", "attach_interface", 1),
-    ("store", "record", 2),  # attached
-    ("budgets", "spend", 3),
+    ("runs", "record", 2),  # attached
+    ("limiter", "acquire", 3),
     ("ec2", "set_delete_on_termination", 1),
-    ("store", "record", 3),  # struck out
+    ("runs", "record", 3),  # completed
     ("runs", "end", 1),
 ]
 UNDOING = [
-    ("store", "record", 2),  # undo
-    ("budgets", "spend", 3),
+    ("runs", "record", 2),  # undo
+    ("limiter", "acquire", 3),
     ("ec2", "delete_interface", 1),
-    ("store", "record", 3),  # struck out
+    ("runs", "record", 3),  # completed
     ("runs", "end", 1),
 ]
 ASSIGNING = [
-    ("budgets", "spend", 1),
+    ("limiter", "acquire", 1),
     ("ec2", "assign_addresses", 1),
-    ("store", "record", 1),
+    ("runs", "record", 1),
     ("runs", "end", 1),
 ]
-PUBLISHING = [("nodes", "patch_status", 1), ("nodes", "patch_spec", 1), ("runs", "take_in", 1)]
+PUBLISHING = [("kube", "patch_status", 1), ("kube", "patch_spec", 1), ("runs", "store", 1)]
 
 
 def points(calls: list[tuple[str, str, int]]) -> pytest.MarkDecorator:
@@ -56,7 +56,8 @@ def points(calls: list[tuple[str, str, int]]) -> pytest.MarkDecorator:
 def dies(system: System, part: str, method: str, number: int, *, after: bool) -> None:
     """Let the first process work until it dies, and bury it."""
     services = system.services
-    holder = services.publish._nodes if part == "nodes" else getattr(services, part)
+    parts = {"ec2": services.ec2, "kube": services.publish._nodes}
+    holder = parts.get(part) or getattr(services.state, part)
     system.settle_reads()
     system.dies(holder, method, after=after, number=number)
     with pytest.raises(pumped.Killed):
@@ -166,7 +167,7 @@ def test_a_journal_that_cannot_be_read_stops_only_its_node(system: System, entry
     claim = system.services.state.queue.claim(WorkKind.MAINTAIN, NODE)
     assert claim is not None
     assert system.services.state.runs.record(claim, Outcome(journal=entry))
-    system.services.work.finish(claim)
+    system.services.state.queue.finish(claim)
     system.settle()
     assert system.status("healthy").ready
     assert system.pool() == {}
@@ -186,7 +187,7 @@ def test_a_process_that_is_told_to_end_hands_back_between_two_calls(system: Syst
     services.ec2.create_interface = told
     services.work.requeue_overdue(10)
     report = services.maintain.run(NODE)
-    assert "another goes on" in report["did"][-1]
+    assert "another worker continues" in report["did"][-1]
     assert system.mutations() == {"Create": 1}
     system.settle(other, within_seconds=5)
     assert system.mutations() == {"Create": 1, "Attach": 1, "Modify": 1}

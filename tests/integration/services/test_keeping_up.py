@@ -46,20 +46,20 @@ def test_a_deficit_that_nobody_serves(system: System) -> None:
     system.later(11)
     assert not ticker.tick()
     progress = system.services.state.coordination.progress()
-    assert progress.needy == "node"
+    assert progress.deficit_node == "node"
     assert progress.deficit_since is not None
     system.resync()
     system.settle(within_seconds=60)
     assert system.status().ready
     assert ticker.tick()
-    assert system.services.state.coordination.progress().needy is None
+    assert system.services.state.coordination.progress().deficit_node is None
 
 
 def test_a_node_that_can_hold_no_more_is_no_deficit_of_ours(system: System) -> None:
     system.add_node(instance_type="t3.medium", ipam={"min-allocate": 50})
     system.settle()
     assert system.status().reason == "at-capacity"
-    assert system.services.state.coordination.progress().needy is None
+    assert system.services.state.coordination.progress().deficit_node is None
 
 
 def test_a_node_that_nobody_reads(system: System) -> None:
@@ -89,10 +89,10 @@ def test_reads_that_fail_for_long(system: System) -> None:
 def test_a_node_that_is_gone_lacks_nothing(system: System) -> None:
     system.add_node()
     system.ingest()
-    assert system.services.state.coordination.progress().needy == "node"
+    assert system.services.state.coordination.progress().deficit_node == "node"
     system.kube.store.delete("node")
     system.ingest()
-    assert system.services.state.coordination.progress().needy is None
+    assert system.services.state.coordination.progress().deficit_node is None
 
 
 def test_resume_ends_the_wait_of_every_node_that_lacks_addresses(system: System) -> None:
@@ -104,6 +104,6 @@ def test_resume_ends_the_wait_of_every_node_that_lacks_addresses(system: System)
     system.ec2.set_knobs(denied_actions=[])
     report = system.services.admin.resume()
     assert report["closed"] == ["AssignPrivateIpAddresses"]
-    assert report["explanation"][-1] == "3 nodes that lack addresses go on at once."
+    assert report["explanation"][-1] == "3 nodes that lack addresses continue at once."
     system.pump()
     assert all(system.pool(f"node-{number}") for number in range(3))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from eni_tasks.errors import ConflictError
 from eni_tasks.model.network import NodeName
 from eni_tasks.model.work import WorkKind
 
@@ -181,6 +182,8 @@ def test_an_empty_instance_id_asks_and_writes_nothing(system: System, eni: dict[
     [
         {"top": {"instance-id": "*"}},
         {"top": {"instance-id": "i-0123456789abcdef0"}},
+        {"top": {"instance-id": "i-" + "0" * 200}},
+        {"eni": {"vpc-id": "vpc-" + "0" * 200}},
         {"ipam": {"pre-allocate": 10**12}},
         {"ipam": {"min-allocate": 2**31 - 1}},
         {"eni": {"first-interface-index": 10**9}},
@@ -189,7 +192,7 @@ def test_an_empty_instance_id_asks_and_writes_nothing(system: System, eni: dict[
         {"eni": {"subnet-ids": ["subnet-nowhere"], "first-interface-index": 1}},
         {"eni": {"security-groups": ["sg-nowhere"], "first-interface-index": 1}},
     ],
-    ids=lambda spec: "-".join(str(value) for part in spec.values() for value in part),
+    ids=lambda spec: "-".join(str(value)[:20] for part in spec.values() for value in part),
 )
 def test_a_strange_object_troubles_only_itself(system: System, spec: dict[str, Any]) -> None:
     system.add_node("strange", **spec)
@@ -201,3 +204,88 @@ def test_a_strange_object_troubles_only_itself(system: System, spec: dict[str, A
     assert strange.explanation
     assert sum(system.mutations().values()) <= 12
     assert system.clean()
+
+
+@pytest.mark.parametrize("noticed_by", ["watch", "conflict", "answer"])
+def test_an_object_that_becomes_nonsense_is_left_alone_until_it_is_right_again(system: System, noticed_by: str) -> None:
+    """Its last good state is not acted on, it counts as not understood, and it is not taken for deleted."""
+    system.add_node()
+    system.add_node("other")
+    system.settle()
+    used = system.use(4)
+    if noticed_by == "watch":
+        spoil(system)
+    else:
+        system.ingest()
+        publisher = system.services.publish._nodes
+        real = publisher.patch_status
+
+        def late(name: NodeName, operations: Any) -> Any:
+            if name == NODE:
+                spoil(system)
+                if noticed_by == "conflict":
+                    publisher.patch_status = real
+                    raise ConflictError("of CiliumNode node: the object has been modified")
+            return real(name, operations)
+
+        publisher.patch_status = late
+    system.fresh()
+    system.settle(within_seconds=60)
+    assert system.status().reason == "object-not-understood"
+    assert "`$.spec.ipam.min-allocate`" in system.status().explanation[-1]
+    assert system.writes().get("spec", 0) == 0
+    assert (sum(system.mutations().values()) > 0) == (noticed_by != "watch")
+    assert len(system.pool()) == 8
+    assert system.status("other").ready
+    system.change("node", lambda body: body["spec"]["ipam"].pop("min-allocate"))
+    system.settle(within_seconds=60)
+    assert system.status().ready
+    assert len(system.pool()) == 12
+    assert set(used) <= set(system.pool())
+    assert system.clean()
+
+
+def spoil(system: System) -> None:
+    system.change("node", lambda body: body["spec"]["ipam"].update({"min-allocate": 2**40}))
+
+
+def test_an_entry_in_redis_that_is_not_understood_affects_only_its_node(system: System) -> None:
+    system.add_node()
+    system.add_node("other")
+    system.settle()
+    system.redis.hset(system.services.state.nodes._keys.nodes, NODE, b"\xff{")
+    system.resync()
+    assert system.status("other").ready
+    assert "node: its entry in Redis can't be decoded" in system.status().explanation[-1]
+    used = system.use(1)
+    system.settle(within_seconds=60)
+    assert set(used) <= set(system.pool())
+    assert len(system.pool()) == 9
+    assert system.clean()
+
+
+@pytest.mark.parametrize(
+    ("part", "change"),
+    [
+        ("spec", {"static-ip-tags": {"eip": "yes"}}),
+        ("spec", {"pools": {"allocated": [{"pool": "default", "cidrs": ["10.0.0.1/32"]}]}}),
+        ("status", {"release-ips": {"10.0.0.9": "marked-for-release"}}),
+        ("status", {"assigned-static-ip": "198.51.100.7"}),
+        ("metadata", {"labels": {"a": "b"}}),
+    ],
+    ids=lambda part: part if isinstance(part, str) else next(iter(part)),
+)
+def test_a_change_to_what_nothing_acts_on_enqueues_nothing(system: System, part: str, change: dict[str, Any]) -> None:
+    system.add_node()
+    system.settle()
+    system.fresh()
+
+    def apply(body: dict[str, Any]) -> None:
+        below = body["metadata"] if part == "metadata" else body[part]["ipam"]
+        below.update(change)
+
+    system.change("node", apply, status=part == "status")
+    system.ingest()
+    assert list(system.messages.waiting) == []
+    system.settle()
+    assert (system.mutations(), system.reads(), system.writes()) == ({}, {}, {})

@@ -70,7 +70,7 @@ def test_when_nothing_changed_nothing_is_done(system: System) -> None:
     system.settle(within_seconds=3600)
     assert system.mutations() == {}
     assert system.writes() == {}
-    assert dict(system.messages.sent) == {"refresh": 1}
+    assert dict(system.messages.sent) == {"fleet": 1}
     assert set(system.reads().values()) == {1}
 
 

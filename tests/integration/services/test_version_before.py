@@ -11,6 +11,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pumped
 import pytest
 
@@ -19,6 +20,8 @@ from eni_tasks.services.journal import CreationStep, decode
 
 if TYPE_CHECKING:
     from pumped import System
+
+    from eni_tasks.model.cilium_node import CiliumNode
 
 NODE = NodeName("node")
 BEFORE = (Path(__file__).parents[2] / "vectors" / "state_before.json").read_text()
@@ -41,7 +44,7 @@ def died_before(system: System) -> None:
         tags=request.tags,
         client_token=saga.token,
     )
-    assert made.id == saga.made.id
+    assert made.id == saga.created.id
     system.empty_redis()
     for name, value in records(system).items():
         load(system, f"{{eni:{system.cluster}}}:v1:{name}", value)
@@ -54,14 +57,14 @@ def records(system: System) -> dict[str, Any]:
     text = MILLISECONDS.sub(lambda found: str(int(found[0]) + round(ahead * 1000)), BEFORE)
     text = SECONDS.sub(lambda found: str(float(found[0]) + ahead), text)
     loaded: dict[str, Any] = json.loads(text.replace("{cluster}", system.cluster))
-    loaded["nodes"] = {NODE: json.dumps(trimmed(system))}
-    meta = trimmed(system)["metadata"]
+    loaded["nodes"] = {NODE: msgspec.json.encode(stored(system))}
+    meta = stored(system).metadata
     old = loaded["versions"][NODE].split()
-    loaded["versions"] = {NODE: " ".join([meta["resourceVersion"], meta["uid"], *old[2:]])}
+    loaded["versions"] = {NODE: " ".join([meta.resource_version, meta.uid, *old[2:]])}
     return loaded
 
 
-def trimmed(system: System) -> dict[str, Any]:
+def stored(system: System) -> CiliumNode:
     return system.services.node_feed.pages().__next__().objects[0]
 
 

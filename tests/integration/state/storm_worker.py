@@ -1,4 +1,4 @@
-"""A worker process of the storm: takes hints, claims, works a moment, finishes, and may be killed at any point.
+"""A worker process of the storm: takes messages, claims, works a moment, finishes, and may be killed at any point.
 
 Run as a program: URL, cluster, lease and overdue time in seconds. All that it observes goes to Redis.
 """
@@ -9,30 +9,25 @@ import random
 import sys
 import time
 
-from eni_tasks.adapters.state.work import RedisWork
-
 from eni_tasks.model.network import NodeName
 from eni_tasks.model.work import Finished, WorkKind
-from eni_tasks.state.connection import Scripts, connect
+from eni_tasks.state.connection import Connection, connect
 from eni_tasks.state.keys import Keys
+from eni_tasks.state.queue import WorkQueue
 
 
 def main(url: str, cluster: str, lease_seconds: str, overdue_seconds: str) -> None:
     client = connect(url, connections=2)
-    work = RedisWork(
-        client,
-        Scripts(client),
-        Keys(cluster),
-        lease_seconds=float(lease_seconds),
-        overdue_seconds=float(overdue_seconds),
+    queue = WorkQueue(
+        Connection(client, Keys(cluster)), lease_seconds=float(lease_seconds), overdue_seconds=float(overdue_seconds)
     )
     while True:
-        hint = client.brpop([f"{cluster}:queue"], timeout=1)
-        if hint is None:
+        message = client.brpop([f"{cluster}:queue"], timeout=1)
+        if message is None:
             continue
-        name = NodeName(hint[1].decode())
+        name = NodeName(message[1].decode())
         before = _now(client)
-        claim = work.claim(WorkKind.MAINTAIN, name)
+        claim = queue.claim(WorkKind.MAINTAIN, name)
         if claim is None:
             continue
         # The world is read after the claim: what the run is good for.
@@ -41,7 +36,7 @@ def main(url: str, cluster: str, lease_seconds: str, overdue_seconds: str) -> No
         client.rpush(f"{cluster}:runs:{name}", f"{claim.fence} begin {_now(client)} {saw}")
         time.sleep(random.uniform(0.001, 0.006))  # noqa: S311 - no secret
         client.rpush(f"{cluster}:runs:{name}", f"{claim.fence} end {_now(client)} {saw}")
-        finished = work.finish(claim)
+        finished = queue.finish(claim)
         if finished is not Finished.STALE:
             client.rpush(f"{cluster}:runs:{name}", f"{claim.fence} finished {_now(client)} {saw}")
         if finished is Finished.SEND:

@@ -22,18 +22,18 @@ def known(state: State) -> Facts:
     return state.facts.get([INSTANCE])[INSTANCE]
 
 
-def merged(state: State, shown: Interface, *, started_at: float, version: int, doubt: bool = False) -> bool:
-    one = ReadResult(instance_id=INSTANCE, interfaces=(shown,), version=version, unconfirmed=doubt)
+def merged(state: State, shown: Interface, *, started_at: float, version: int, unconfirmed: bool = False) -> bool:
+    one = ReadResult(instance_id=INSTANCE, interfaces=(shown,), version=version, unconfirmed=unconfirmed)
     return state.facts.merge([one], started_at=started_at) == [True]
 
 
-def record(state: State, claim: Claim, answer: Interface | None, *, doubt: bool = False) -> bool:
+def record(state: State, claim: Claim, answer: Interface | None, *, unconfirmed: bool = False) -> bool:
     """EC2's answer (None: it refused) is written down."""
     interfaces = None if answer is None else (answer,)
-    return state.runs.record(claim, Outcome(instance_id=INSTANCE, interfaces=interfaces, unconfirmed=doubt))
+    return state.runs.record(claim, Outcome(instance_id=INSTANCE, interfaces=interfaces, unconfirmed=unconfirmed))
 
 
-def read(state: State, *, ago: float = 0.0, version: int | None = None, doubt: bool = False) -> bool:
+def read(state: State, *, ago: float = 0.0, version: int | None = None, unconfirmed: bool = False) -> bool:
     """A describe that began `ago` seconds ago, compared with the facts as they are now, is entered."""
     if version is None:
         version = (
@@ -41,7 +41,7 @@ def read(state: State, *, ago: float = 0.0, version: int | None = None, doubt: b
             .get(INSTANCE, Facts(instance_id=INSTANCE, interfaces=(), described_at=0))
             .version
         )
-    return merged(state, NEW, started_at=state.now() - ago, version=version, unconfirmed=doubt)
+    return merged(state, NEW, started_at=state.now() - ago, version=version, unconfirmed=unconfirmed)
 
 
 def begun(state: State) -> Claim:

@@ -1,4 +1,4 @@
-"""Workers that are killed under a flood of marks: in the end every node is served, and no two runs overlapped."""
+"""Workers that are killed under a flood of changes: in the end every node is served, and no two runs overlapped."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from eni_tasks.adapters.state.work import RedisWork
 from state_under_test import KIND, State
 
 from eni_tasks.model.network import NodeName
 from eni_tasks.model.plan import Urgency
-from eni_tasks.state.connection import Scripts
+from eni_tasks.state.queue import WorkQueue
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,22 +29,16 @@ RANDOM = random.Random()  # noqa: S311 - no secret
 
 
 class Storm:
-    """Worker processes, a sweeper, and the marks."""
+    """Worker processes, a thread that requeues, and the changes."""
 
     def __init__(self, state: State) -> None:
         self.state = state
         self.cluster = state.cluster
-        self.work = RedisWork(
-            state.client,
-            Scripts(state.client),
-            state.keys,
-            lease_seconds=LEASE_SECONDS,
-            overdue_seconds=OVERDUE_SECONDS,
-        )
+        self.queue = WorkQueue(state.connection, lease_seconds=LEASE_SECONDS, overdue_seconds=OVERDUE_SECONDS)
         self.workers = [self._start() for _ in range(WORKERS)]
         self.stopping = threading.Event()
-        self.sweeper = threading.Thread(target=self._sweep)
-        self.sweeper.start()
+        self.requeuing = threading.Thread(target=self._requeue)
+        self.requeuing.start()
         self.kills = 0
 
     def _start(self) -> subprocess.Popen[bytes]:
@@ -53,18 +46,18 @@ class Storm:
         args = (self.state.url, self.cluster, str(LEASE_SECONDS), str(OVERDUE_SECONDS))
         return subprocess.Popen([sys.executable, str(program), *args])
 
-    def _sweep(self) -> None:
+    def _requeue(self) -> None:
         while not self.stopping.wait(0.1):
-            self.send(self.work.sweep(KIND, 50))
+            self.send(self.queue.requeue_overdue(KIND, 50))
 
-    def send(self, names: list[NodeName]) -> None:
+    def send(self, names: list[str]) -> None:
         if names:
             self.state.client.lpush(f"{self.cluster}:queue", *names)
 
-    def mark(self, name: NodeName) -> None:
-        """Change the world, then say so; now and then the message gets lost."""
+    def change(self, name: NodeName) -> None:
+        """Change the world, then enqueue the node; now and then the message gets lost."""
         self.state.client.hincrby(f"{self.cluster}:world", name, 1)
-        to_send = self.work.mark(KIND, [(name, RANDOM.choice(list(Urgency)))])
+        to_send = self.queue.enqueue(KIND, [(name, RANDOM.choice(list(Urgency)))])
         if RANDOM.random() > 0.05:
             self.send(to_send)
 
@@ -77,7 +70,7 @@ class Storm:
 
     def end(self) -> None:
         self.stopping.set()
-        self.sweeper.join()
+        self.requeuing.join()
         for worker in self.workers:
             worker.kill()
             worker.wait()
@@ -116,10 +109,10 @@ def storm(state: State) -> Iterator[Storm]:
 
 def test_no_node_is_lost_and_no_two_runs_overlap(storm: Storm) -> None:
     begun = last_kill = time.monotonic()
-    marks = 0
+    changes = 0
     while time.monotonic() < begun + STORM_SECONDS:
-        storm.mark(RANDOM.choice(NODES))
-        marks += 1
+        storm.change(RANDOM.choice(NODES))
+        changes += 1
         if time.monotonic() > last_kill + KILL_EVERY_SECONDS:
             storm.kill_one()
             last_kill = time.monotonic()
@@ -128,7 +121,7 @@ def test_no_node_is_lost_and_no_two_runs_overlap(storm: Storm) -> None:
 
     assert storm.unserved() == []
     assert storm.state.left_over() == []
-    assert marks > 300
+    assert changes > 300
     assert storm.kills > 5
     for name in NODES:
         assert overlaps(storm.runs(name)) == []

@@ -121,31 +121,15 @@ def test_an_answer_that_lacks_something_is_ambiguous(
     assert (caught.value.code, caught.value.reaction) == ("MalformedAnswer", Ec2Reaction.AMBIGUOUS)
 
 
-def send_detach(ec2: StubbedEc2) -> None:
-    ec2.adapter.detach_interface("eni-attach-1")
-
-
-def send_delete(ec2: StubbedEc2) -> None:
+def test_a_delete_is_done_when_the_interface_is_gone(ec2: StubbedEc2) -> None:
+    method, gone = "delete_network_interface", "InvalidNetworkInterfaceID.NotFound"
+    ec2.expect(method, {"NetworkInterfaceId": "eni-1"}, {})
     ec2.adapter.delete_interface(ENI)
-
-
-REMOVALS = [
-    ("detach_network_interface", {"AttachmentId": "eni-attach-1"}, send_detach, "InvalidAttachmentID.NotFound"),
-    ("delete_network_interface", {"NetworkInterfaceId": "eni-1"}, send_delete, "InvalidNetworkInterfaceID.NotFound"),
-]
-
-
-@pytest.mark.parametrize(("method", "request_", "send", "gone"), REMOVALS, ids=["detach", "delete"])
-def test_a_removal_is_done_when_the_thing_is_gone(
-    ec2: StubbedEc2, method: str, request_: dict[str, Any], send: Any, gone: str
-) -> None:
-    ec2.expect(method, request_, {})
-    send(ec2)
     ec2.refuse(method, gone)
-    send(ec2)
+    ec2.adapter.delete_interface(ENI)
     assert ec2.mutations == [True, True]
     assert [code for _, code in ec2.observed] == ["OK", gone]
     ec2.refuse(method, "InvalidParameterValue", "Network interface 'eni-1' is currently in use.")
     with pytest.raises(Ec2Error) as caught:
-        send(ec2)
+        ec2.adapter.delete_interface(ENI)
     assert caught.value.reaction is Ec2Reaction.STALE_VIEW

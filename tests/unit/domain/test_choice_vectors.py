@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from superseded import held, ours
-from vector_world import POLICY, cilium_object, infrastructure, interfaces, limits
+from vector_world import POLICY, cilium_object, infrastructure, interfaces, known_state, limits
 
 from eni_tasks.domain import subnets
 from eni_tasks.domain.blocked import Blocked
@@ -12,16 +12,13 @@ from eni_tasks.domain.cilium_node import parse_node
 from eni_tasks.domain.creation import security_groups
 from eni_tasks.model.network import Limits
 from eni_tasks.model.plan import Reason
-from eni_tasks.model.state import NodeState
 
 M5_LARGE = Limits(instance_type="m5.large", max_interfaces=3, ipv4_per_interface=10)
 
 
 def world(spec_eni, ec2, found_limits=M5_LARGE, enis=()):
     node = parse_node(cilium_object({"spec": {"instance-id": "i-1", "eni": spec_eni}}))
-    return NodeState(
-        node=node, interfaces=interfaces(list(enis)), limits=found_limits, infrastructure=infrastructure(ec2)
-    )
+    return known_state(node, interfaces(list(enis)), limits=found_limits, infrastructure=infrastructure(ec2))
 
 
 def chosen(given):

@@ -14,6 +14,8 @@ from eni_tasks.model.node import Memory, Node
 from eni_tasks.model.plan import Assign, CreateInterface, Reason
 
 ETH0 = eni(0, 0, "subnet-n")
+# EC2 has just refused a further interface.
+REFUSED = Memory(interface_refusals=1, interface_refused_at=1000.0)
 
 
 @pytest.mark.parametrize(
@@ -143,8 +145,8 @@ STEPS = {
         ),
         ("create", "subnet-a", 8),
     ),
-    "B41 at the learned limit": (
-        world(ETH0, eni(1, 29), eni(2, 29), limits=M5_4XLARGE, used=58, memory=Memory(learned_max_interfaces=3)),
+    "B41 right after EC2 refused a further interface": (
+        world(ETH0, eni(1, 29), eni(2, 29), limits=M5_4XLARGE, used=58, memory=REFUSED),
         NOTHING,
     ),
     "B46 an excluded interface is passed over": (
@@ -259,7 +261,7 @@ RESTING = {
     "full by max-allocate": (world(ETH0, eni(1, 6), used=6, max_allocate=6), Reason.AT_CAPACITY),
     "ignored": (world(ETH0, ignored=True), Reason.IGNORED),
     "being deleted": (world(ETH0, deleting=True), Reason.DELETING),
-    "not read": (msgspec.structs.replace(world(), interfaces=None), Reason.NOT_READ),
+    "not read": (msgspec.structs.replace(world(), facts=None), Reason.NOT_READ),
 }
 
 
@@ -269,9 +271,11 @@ def test_resting_is_not_blocked(snapshot, reason):
     assert (decided.action, decided.blocked, decided.reason) == (None, False, reason)
 
 
-def test_b41_people_are_told_the_limit_that_was_learned():
-    snapshot = world(ETH0, eni(1, 9), used=9, max_allocate=90, memory=Memory(learned_max_interfaces=2))
-    assert "All 2 interfaces" in planned(snapshot).explanation[-1]
+def test_b41_the_reason_says_what_ec2_refused_and_when_it_is_tried_again():
+    decided = planned(world(ETH0, eni(1, 9), used=9, memory=REFUSED))
+    assert decided.reason == Reason.INTERFACE_REFUSED
+    assert "at 1970-01-01T00:16:40Z (2 are attached, its type allows 3" in decided.explanation[-1]
+    assert "next try is at 1970-01-01T00:26:40Z" in decided.explanation[-1]
 
 
 def test_filters_of_the_operator_hold_for_old_and_new_interfaces():

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import pytest
 from superseded import held, ours
-from vector_world import POLICY, interfaces, limits, node_state
+from vector_world import POLICY, interfaces, known_state, limits, node_state
 
 from eni_tasks.domain import capacity, watermark
 from eni_tasks.domain.figures import figures
-from eni_tasks.model.network import Infrastructure
 from eni_tasks.model.node import Node
 from eni_tasks.model.plan import Figures
-from eni_tasks.model.state import NodeState
 
 DEFAULT = POLICY.pre_allocate_default
 
@@ -46,7 +44,7 @@ def test_needed_of_a_resource(vector):
         eth0 = interfaces(
             [{"id": "eni-0", "number": 0, "subnet": "s", "ip": "", "addresses": [], "security_groups": []}]
         )
-        known = figures(NodeState(node=node, interfaces=eth0, limits=None, infrastructure=Infrastructure()), POLICY)
+        known = figures(known_state(node, eth0), POLICY)
         assert (known.needed, known.excess) == (expected["needed"], expected["excess"])
         return
     cap = node.max_allocate or capacity.instance_capacity(found, node)

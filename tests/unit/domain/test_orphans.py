@@ -9,7 +9,7 @@ import pytest
 from vector_world import Vector, cases, load
 from worlds import eni, planned, world
 
-from eni_tasks.domain.orphans import Rule, in_the_making, judge, made_for, ours, refusal
+from eni_tasks.domain.orphans import Rule, being_created, created_for, judge, ours, refusal
 from eni_tasks.domain.tags import ownership
 from eni_tasks.model.network import Interface
 from eni_tasks.model.plan import CreateInterface
@@ -91,23 +91,23 @@ def test_a_named_cluster_with_nodes_is_not_refused():
         pytest.param(b"{}", False, id="nothing named"),
     ],
 )
-def test_what_a_journal_speaks_of_is_in_the_making(entry, spared):
-    assert in_the_making([left()], {NODE: entry}) == ({"eni-1": NODE} if spared else {})
+def test_what_a_journal_speaks_of_is_being_created(entry, spared):
+    assert being_created([left()], {NODE: entry}) == ({"eni-1": NODE} if spared else {})
 
 
 def test_a_journal_says_nothing_of_an_interface_that_names_no_instance():
-    assert in_the_making([left(made="")], {NODE: b'{"step":"intent","request":{"instance_id":""}}'}) == {}
+    assert being_created([left(made="")], {NODE: b'{"step":"intent","request":{"instance_id":""}}'}) == {}
 
 
 def test_the_description_of_a_new_interface_names_its_instance():
     action = planned(world(eni(0, 0, "subnet-n"))).action
     assert isinstance(action, CreateInterface)
-    assert made_for(left(description=action.description)) == action.instance_id == "i-1"
+    assert created_for(left(description=action.description)) == action.instance_id == "i-1"
 
 
 @pytest.mark.parametrize("description", ["", "Cilium-CNI", "Cilium-CNI ()", "x Cilium-CNI (i-1)", "Cilium-CNI (i-1) x"])
 def test_another_description_names_none(description):
-    assert made_for(left(description=description)) == ""
+    assert created_for(left(description=description)) == ""
 
 
 # -- has it waited -----------------------------------------------------------------------------------

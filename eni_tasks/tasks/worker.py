@@ -1,0 +1,110 @@
+"""A worker process: how it starts, logs, reports to its probes, and ends, by Celery's steps and signals.
+
+What Celery logs goes through the root logger, in our form. A banner, and the messages that it prints on a signal, are
+switched off: they are plain text, which a reader of JSON lines can't parse.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Sequence
+from typing import Any
+
+from celery import bootsteps
+from celery.apps import worker
+from celery.signals import setup_logging, worker_init, worker_shutting_down
+from celery.worker import heartbeat
+
+from eni_tasks.observability.logs import logger
+from eni_tasks.observability.probes import Probes
+from eni_tasks.tasks.app import EniApp
+from eni_tasks.tasks.transport import consumer_active
+
+# The services that the tasks of a queue use.
+USES = {"ec2": "maintain", "apiserver": "publish", "resync": "refresh"}
+
+
+class Heart(heartbeat.Heart):  # type: ignore[misc]  # celery ships no types
+    """Sends a heartbeat once; the next one is due soon enough.
+
+    Celery's own retries without end while Redis does not answer. It does so on the thread that consumes, which then
+    notices neither that its connection is lost nor that the worker is asked to end.
+    """
+
+    def _send(self, event: str, retry: bool = False) -> Any:  # noqa: ARG002, FBT001, FBT002 - celery's signature
+        return super()._send(event, retry=False)
+
+
+def run(app: EniApp, queues: Sequence[str], threads: int) -> None:
+    """Serve queues until SIGTERM or SIGINT; running tasks are finished first.
+
+    Args:
+        app: what it runs.
+        queues: which it serves.
+        threads: tasks at once.
+
+    Raises:
+        InvalidInput: the folder for probes can't be used.
+    """
+    _take_over_logging()
+    _connect(app, queues, Probes(app.eni_settings.probe_dir))
+    argv = ["--quiet", "worker", "--pool", "threads", "--concurrency", str(threads), "--queues", ",".join(queues)]
+    argv += ["--task-events", "--without-gossip", "--without-mingle", "--loglevel", app.eni_settings.log_level]
+    argv += ["--hostname", f"{'-'.join(queues)}-{os.getpid()}@{socket.gethostname()}"]
+    with app.services.counter_flusher():
+        app.worker_main(argv)
+
+
+def _connect(app: EniApp, queues: Sequence[str], probes: Probes) -> None:
+    """Connect the worker's steps and signals with the services and the probes."""
+    services = app.services
+
+    class Serving(bootsteps.StartStopStep):  # type: ignore[misc]  # celery ships no types
+        """Started with every connection to the broker, and stopped when that is lost."""
+
+        requires = ("celery.worker.consumer.tasks:Tasks",)
+
+        def start(self, _consumer: object) -> None:
+            probes.ready(yes=True)
+
+        def stop(self, _consumer: object) -> None:
+            probes.ready(yes=False)
+
+    def on_start(**_: object) -> None:
+        # Built before the first task: a wrong KUBECONFIG ends the process at once.
+        for queue in queues:
+            getattr(services, USES[queue])
+
+    def on_active(**_: object) -> None:
+        probes.alive()
+
+    def on_stop(**_: object) -> None:
+        # This runs within a signal handler. The main thread never waits for this event, so it can't hold its lock.
+        services.stopping.set()
+        probes.ready(yes=False)
+
+    heartbeat.Heart = Heart
+    app.steps["consumer"].add(Serving)
+    worker_init.connect(on_start, weak=False)
+    consumer_active.connect(on_active, weak=False)
+    worker_shutting_down.connect(on_stop, weak=False)
+
+
+def _take_over_logging() -> None:
+    # Celery sets up no loggers if a receiver of this signal does.
+    setup_logging.connect(_loggers_are_set_up, weak=False)
+    worker_shutting_down.connect(_log_signal, weak=False)
+    worker.safe_say = _print_nothing
+
+
+def _loggers_are_set_up(**_: object) -> None:
+    """`observability.logs.configure` was called at the start of the process."""
+
+
+def _log_signal(sig: str, how: str, **_: object) -> None:
+    logger().info("worker_stopping", signal=sig, how=how.lower())
+
+
+def _print_nothing(msg: str, f: object = None) -> None:
+    """Celery's message on a signal is logged as `worker_stopping` instead."""

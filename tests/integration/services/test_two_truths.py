@@ -1,0 +1,76 @@
+"""What contradicts itself: two objects that name one instance, and objects that went back in time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from eni_tasks.model.network import NodeName
+
+if TYPE_CHECKING:
+    from pumped import System
+
+
+# -- two nodes, one instance ---------------------------------------------------------------------
+def test_of_two_nodes_that_name_an_instance_only_the_older_is_served(system: System) -> None:
+    instance = system.add_node("older")
+    system.settle()
+    pool = system.pool("older")
+    assert len(pool) == 8
+    system.fresh()
+    system.add_node("impostor", instance=instance)
+    system.settle(within_seconds=120)
+    system.resync()
+    assert system.mutations() == {}
+    assert system.pool("older") == pool
+    assert system.pool("impostor") == {}
+    assert system.object("impostor")["status"].get("eni", {}).get("enis", {}) == {}
+    status = system.status("impostor")
+    assert (status.reason, status.ready) == ("instance-of-another-node", False)
+    assert "older" in system.object("impostor")["status"]["ipam"]["operator-status"]["error"]
+    # The older one goes on as if nothing had happened.
+    system.use(4, "older")
+    system.settle(within_seconds=10)
+    assert len(system.pool("older")) == 12
+    assert system.status("older").ready
+    assert system.clean()
+
+
+def test_the_younger_is_served_once_the_older_is_gone(system: System) -> None:
+    instance = system.add_node("older")
+    system.add_node("younger", instance=instance)
+    system.settle(within_seconds=10)
+    system.kube.store.delete("older")
+    system.settle(within_seconds=10)
+    system.resync()
+    assert len(system.pool("younger")) == 8
+    assert system.status("younger").ready
+    assert system.clean()
+
+
+def test_a_node_that_begins_to_name_anothers_instance_loses_what_it_showed(system: System) -> None:
+    instance = system.add_node("victim")
+    system.add_node("typo")
+    system.settle()
+    system.change("typo", lambda body: body["spec"].update({"instance-id": instance.id}))
+    system.settle(within_seconds=30)
+    system.resync()
+    assert system.pool("typo") == {}
+    assert len(system.pool("victim")) == 8
+
+
+# -- objects that went back ----------------------------------------------------------------------
+def test_a_restored_api_server_is_the_new_truth(system: System) -> None:
+    for name in ("one", "two"):
+        system.add_node(name)
+    system.settle()
+    system.kube.store.back_up()
+    system.add_node("three")
+    for name in ("one", "two"):
+        system.use(4, name)
+    system.settle(within_seconds=10)
+    assert len(system.pool("one")) == 12
+    system.kube.store.restore()
+    system.settle(within_seconds=60)
+    assert {name: len(system.pool(name)) for name in ("one", "two")} == {"one": 12, "two": 12}
+    assert system.services.state.nodes.object(NodeName("three")) is None
+    assert all(system.status(name).ready for name in ("one", "two"))

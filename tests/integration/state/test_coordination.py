@@ -1,0 +1,21 @@
+"""What all processes share: the state generation, and who starts a periodic pass."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from state_under_test import State
+
+
+def test_a_generation_lasts_until_redis_is_emptied(state: State) -> None:
+    generation = state.coordination.begin_generation()
+    assert state.coordination.begin_generation() == state.summary.read(()).generation == generation
+    state.client.delete(state.keys.generation)
+    assert state.coordination.begin_generation() != generation
+
+
+def test_a_slot_is_one_callers_per_period(state: State) -> None:
+    assert [state.coordination.take_slot("tick", 60) for _ in range(3)] == [True, False, False]
+    assert state.coordination.take_slot("other", 60)
+    assert 0 < state.client.pttl(state.keys.slot("tick")) <= 60_000
