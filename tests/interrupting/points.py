@@ -16,7 +16,7 @@ from urllib.parse import parse_qs
 import redis.connection
 import urllib3.connectionpool
 
-from eni_tasks.state import connection as state_connection
+from eni_tasks.state.connection import _script_texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -41,8 +41,7 @@ class Points:
         self._kill_at = kill_at
         self._report_to = report_to
         self._count = 0
-        texts = state_connection._script_texts(state_connection._clock_offset_ms)
-        self._scripts = {digest: name for name, (digest, _) in texts.items()}
+        self._scripts = {digest: name for name, (digest, _) in _script_texts().items()}
 
     def hook_in(self) -> None:
         """Watch all that leaves this process from now on."""
