@@ -1,7 +1,7 @@
-"""Marks each test by the folder it lives in, so that a kind can be chosen with -m; one clock, one EC2 model."""
+"""What holds for all tests: their kinds and order, the clock, and what is loaded once per process."""
 
+import functools
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
 import botocore.session
@@ -10,13 +10,13 @@ from hypothesis import settings
 
 from eni_tasks.state import connection
 
+# Each test makes clients of its own, and each of them would read and parse the description of EC2's API again: up to
+# half a second. The loader holds that description and nothing else.
+botocore.session.create_loader = functools.cache(botocore.session.create_loader)
+
 # How long an example takes is the machine's business.
 settings.register_profile("any machine", deadline=None)
 settings.load_profile("any machine")
-
-# Each boto3 session unpacks EC2's model again, 0.3 s of CPU: here all sessions of a process share one loader. It
-# holds files of the package alone, no credentials and no sockets.
-botocore.session.create_loader = cache(botocore.session.create_loader)
 
 KINDS = ("e2e", "contract", "integration", "unit")
 # Files that take long, the longest first. One that starts last leaves all workers but its own without work.
