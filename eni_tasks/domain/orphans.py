@@ -55,7 +55,7 @@ def refusal(rule: Rule) -> str:
     """Say why nothing can be called ours, "" if something can."""
     if rule.cluster in UNNAMED:
         return (
-            f'the cluster is called "{rule.cluster}", the default: what carries that name may belong to another cluster. '
+            f'the cluster is called "{rule.cluster}", the default: what carries that name may be of another cluster. '
             "Give it a name of its own (ENI_TASKS_CLUSTER)"
         )
     return "" if rule.vpc_ids else "no VPC of a node is known yet; they are read with the next resync"
