@@ -1,4 +1,4 @@
-"""The watchdog: a deficit that nobody serves, and reads that don't come, are noticed whatever holds them up."""
+"""The watchdog: a deficit that no worker serves, and reads that don't come, are noticed whatever holds them up."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ class Ticking:
         return self.keeps_up
 
 
-def test_a_deficit_that_nobody_serves(system: System) -> None:
-    """B67: the message was lost and the sweep brought nothing either; it is over when the pool is at size."""
+def test_a_deficit_that_is_not_served(system: System) -> None:
+    """B67: the message was lost and requeuing brought nothing either; it is over when the pool is at size."""
     system.add_node()
     system.settle()
     tick = Ticking(system)
@@ -75,7 +75,7 @@ def test_a_node_that_can_hold_no_more_is_no_deficit_of_ours(system: System) -> N
     assert system.services.state.coordination.progress().deficit_node is None
 
 
-def test_a_node_that_nobody_reads(system: System) -> None:
+def test_a_node_that_is_not_read(system: System) -> None:
     system.ingest()
     tick = Ticking(system)
     system.add_node()
