@@ -9,7 +9,6 @@ import pytest
 
 from eni_tasks.model.network import NodeName
 from eni_tasks.model.work import WorkKind
-from eni_tasks.state.limiter import READS
 
 if TYPE_CHECKING:
     from commands import Commands
@@ -52,13 +51,6 @@ def test_what_trouble_of_the_account_stopped_may_be_tried_again_once_it_is_over(
     system.services.maintain.run(NODE)
     assert system.status().available == 8
     assert "is stopped" not in cli("status", code=1)
-
-
-def test_a_stop_for_want_of_a_good_read_is_not_lifted_by_hand(system: System, cli: Commands) -> None:
-    system.services.state.limiter.open_breaker(READS, "reads of EC2 fail", 60)
-    assert "All mutations are stopped until a read of EC2 succeeds: reads of EC2 fail." in cli("status", code=1)
-    assert cli("resume") == "Nothing was paused or stopped.\n"
-    assert READS in cli.json("status", code=1)["summary"]["breakers"]
 
 
 @pytest.mark.parametrize(
