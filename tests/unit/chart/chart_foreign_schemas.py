@@ -10,6 +10,7 @@ from typing import Any
 Schema = dict[str, Any]
 TEXT: Schema = {"type": "string", "minLength": 1}
 COUNT: Schema = {"type": "integer", "minimum": 0}
+DURATION: Schema = {"type": "string", "pattern": r"^\d+[smh]$"}
 LABELS: Schema = {"type": "object", "additionalProperties": {"type": "string"}}
 
 
@@ -57,7 +58,7 @@ _RULE = record(
         "labels": LABELS,
         "annotations": record({"summary": TEXT, "description": TEXT, "runbook_url": TEXT}),
     },
-    **{"for": {"type": "string", "pattern": r"^\d+[smh]$"}},
+    **{"for": DURATION},
 )
 
 FOREIGN: dict[str, Schema] = {
@@ -77,6 +78,6 @@ FOREIGN: dict[str, Schema] = {
     "PrometheusRule": kind(
         "monitoring.coreos.com/v1",
         "PrometheusRule",
-        record({"groups": many(record({"name": TEXT, "rules": many(_RULE)}))}),
+        record({"groups": many(record({"name": TEXT, "rules": many(_RULE)}, interval=DURATION))}),
     ),
 }
