@@ -76,6 +76,18 @@ def test_nodes_that_wait_are_in_deficit_with_their_reason(system: System, export
     assert scraped["work_entries", ("maintain", "waiting")] == 1
 
 
+def test_falling_behind_is_a_gauge(system: System, exporter: Exporter) -> None:
+    """A node that can't be served leaves the watchers ready: it is seen here."""
+    system.add_node()
+    system.ingest()
+    assert exporter.scrape()["falls_behind", ()] == 0
+    system.later(system.services.settings.stuck_seconds + 1)
+    assert exporter.scrape()["falls_behind", ()] == 1
+    system.settle()
+    system.resync()
+    assert exporter.scrape()["falls_behind", ()] == 0
+
+
 def test_a_full_node_is_at_capacity(system: System, exporter: Exporter) -> None:
     system.add_node("small", ipam={"pre-allocate": 50})
     system.settle()
