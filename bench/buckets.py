@@ -21,7 +21,7 @@ LATE, LATE_SECONDS = 10, 4.0
 
 def fill_under_rate_limits(count: int = 60) -> None:
     """Fill `count` nodes that need two new interfaces each, and ten that come late and need one; print the ratio."""
-    system = Sandbox(ec2_arguments=("--latency-ms", "2", "--zones", "3"), aws_budgets=True, with_flower=False)
+    system = Sandbox(ec2_arguments=("--latency-ms", "2", "--zones", "3"), aws_rate_limits=True, with_flower=False)
     with system:
         time.sleep(3.0)  # every process is up: what is measured is the buckets
         started = time.monotonic()

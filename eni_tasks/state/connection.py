@@ -66,7 +66,9 @@ def translated() -> Iterator[None]:
     try:
         yield
     except _UNAVAILABLE as error:
-        raise StateUnavailable(f"Redis did not serve us: {error}; is it up, and is its URL right?") from error
+        raise StateUnavailable(
+            f"Redis did not serve us: {str(error).rstrip('.')}; is it up, and is its URL right?"
+        ) from error
     except ResponseError as error:
         if str(error).startswith(_UNAVAILABLE_PREFIXES):
             raise StateUnavailable(f"Redis refuses for now: {error}") from error
