@@ -111,11 +111,12 @@ class Settings(BaseSettings):
     )
     security_group_ids: Names = Field(
         default=(),
-        description="A CiliumNode may select only these security groups for its new interfaces; without a selection they "
-        "get those of the instance's first interface, whichever these are",
+        description="A CiliumNode may select only these security groups for its new interfaces; without a selection "
+        "they get those of the instance's first interface, whichever these are",
     )
     security_group_tags: Tags = Field(
-        default={}, description="A CiliumNode may select only security groups with all these tags for its new interfaces"
+        default={},
+        description="A CiliumNode may select only security groups with all these tags for its new interfaces",
     )
     instance_tags: Tags = Field(default={}, description="Only instances with all these tags are served")
     node_metrics: bool = Field(

@@ -27,6 +27,7 @@ def test_of_two_nodes_that_name_an_instance_only_the_older_is_served(system: Sys
     status = system.status("impostor")
     assert (status.reason, status.ready) == ("instance-of-another-node", False)
     assert "older" in system.object("impostor")["status"]["ipam"]["operator-status"]["error"]
+    assert system.services.state.nodes.contested() == {instance.id: ["older", "impostor"]}
     # The older one goes on as if nothing had happened.
     system.use(4, "older")
     system.settle(within_seconds=10)
@@ -42,6 +43,7 @@ def test_the_younger_is_served_once_the_older_is_gone(system: System) -> None:
     system.kube.store.delete("older")
     system.settle(within_seconds=10)
     system.resync()
+    assert system.services.state.nodes.contested() == {}
     assert len(system.pool("younger")) == 8
     assert system.status("younger").ready
     assert system.clean()
