@@ -192,7 +192,7 @@ class Nodes:
         return [NodeName(name.decode()) for name in names]
 
     def owner(self, instance_id: InstanceId) -> NodeName | None:
-        """The stored node that an instance belongs to: the oldest that names it."""
+        """The stored node that an instance belongs to: the one that has named it for longest."""
         (names,) = self._connection.send(("ZRANGE", self._keys.claimants(instance_id), 0, 0))
         return NodeName(names[0].decode()) if names else None
 

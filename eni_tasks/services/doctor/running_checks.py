@@ -117,7 +117,7 @@ def examine_instances(contested: Mapping[InstanceId, Sequence[NodeName]]) -> lis
     for instance, (owner, *others) in contested.items():
         area.trouble(
             instance,
-            f"It belongs to the older node {owner}. These nodes name it, too, and nothing is done for them: "
+            f"It belongs to {owner}, which has named it for longest. Nothing is done for the others that name it: "
             f"{', '.join(others)}.",
             "Compare spec.instance-id of these CiliumNodes with the providerID of their Nodes; correct or delete the "
             "wrong object.",

@@ -27,10 +27,13 @@ for i = 3, #ARGV, 7 do
       redis.call('ZREM', ARGV[1] .. before, name)
     end
     if instance ~= '' then
-      -- Creation times are whole seconds: of objects of the same second the one that was stored first is the older.
-      local others = redis.call('ZCOUNT', ARGV[1] .. instance, created, tonumber(created) + 999)
+      -- A new object claims its instance since its creation, a changed one since now: whatever its age, it takes no
+      -- instance from a node that has it. Creation times are whole seconds: of objects of the same second the one
+      -- that was stored first comes first.
+      local since = known and math.max(tonumber(created), now_ms()) or tonumber(created)
+      local others = redis.call('ZCOUNT', ARGV[1] .. instance, since, since + 999)
       if not redis.call('ZSCORE', ARGV[1] .. instance, name) then
-        redis.call('ZADD', ARGV[1] .. instance, tonumber(created) + math.min(others, 999), name)
+        redis.call('ZADD', ARGV[1] .. instance, since + math.min(others, 999), name)
       end
     end
     redis.call('HSET', KEYS[1], name, object)

@@ -64,7 +64,7 @@ def test_nodes_that_claim_one_instance_are_named(system: System, cli: Commands) 
     system.ingest()
     found = troubles(cli)
     assert found.keys() == {instance.id}
-    assert "It belongs to the older node older." in found[instance.id]["message"]
+    assert "It belongs to older, " in found[instance.id]["message"]
     assert "impostor" in found[instance.id]["message"]
 
 

@@ -201,7 +201,7 @@ def test_nodes_that_claim_the_instance_of_another_are_named() -> None:
     findings = examine_instances({"i-1": ["older", "typo"], "i-2": ["one", "two", "three"]})
     assert not_fine(findings) == [("i-1", "trouble"), ("i-2", "trouble")]
     first, second = (finding.message for finding in findings)
-    assert first.startswith("It belongs to the older node older.")
+    assert first.startswith("It belongs to older, ")
     assert first.endswith(": typo.")
     assert second.endswith(": two, three.")
 
