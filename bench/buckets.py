@@ -1,4 +1,4 @@
-"""A fleet under AWS's documented budgets, which EC2 keeps too: `make bench ARGS=--buckets`.
+"""A fleet under AWS's documented rate limits, which EC2 enforces too: `make bench ARGS=--buckets`.
 
 What counts is the ratio of the time taken to the time that the buckets allow, and that EC2 refuses next to
 nothing: the buckets are ours to keep. Ten nodes come late, without any address: they overtake.
@@ -19,9 +19,9 @@ FULL, LATE_FULL = 18, 8  # addresses of a pool at size
 LATE, LATE_SECONDS = 10, 4.0
 
 
-def fill_under_budgets(count: int = 60) -> None:
+def fill_under_rate_limits(count: int = 60) -> None:
     """Fill `count` nodes that need two new interfaces each, and ten that come late and need one; print the ratio."""
-    system = Sandbox(ec2_arguments=("--latency-ms", "2", "--zones", "3"), aws_budgets=True, with_flower=False)
+    system = Sandbox(ec2_arguments=("--latency-ms", "2", "--zones", "3"), aws_rate_limits=True, with_flower=False)
     with system:
         time.sleep(3.0)  # every process is up: what is measured is the buckets
         started = time.monotonic()

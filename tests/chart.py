@@ -22,7 +22,7 @@ SCALED_BY = {
     by: {queue: {"autoscaling": {"by": by}} for queue in ("ec2", "apiserver")} for by in ("none", "cpu", "queue")
 }
 
-# Each is a way in which somebody may install it; together they reach every line of the templates.
+# Each is a way to install it; together they reach every line of the templates.
 VALUE_SETS: dict[str, Values] = {
     "defaults": {},
     "minimal": {

@@ -45,7 +45,7 @@ def sandbox(  # noqa: PLR0913 - the options of the command
     with exit_on_error():
         latency = ("--latency-ms", str(latency_ms))
         system = Sandbox(
-            lambda line: console.print(f"[dim]{line}…"), ec2_arguments=latency, aws_budgets=aws_rate_limits
+            lambda line: console.print(f"[dim]{line}…"), ec2_arguments=latency, aws_rate_limits=aws_rate_limits
         )
         try:
             with system:

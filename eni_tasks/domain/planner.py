@@ -41,15 +41,15 @@ def plan(state: NodeState, policy: Policy, now: float) -> Plan:
         The next action or none, the reason, the sentences that lead there, and the figures.
     """
     known = figures(state, policy)
-    gate = _gate(state, policy, now)
+    gate = _gate(state)
     if isinstance(gate, Blocked):
         return _answer(known, None, gate.reason, (gate.sentence,), blocked=gate.reason in _TROUBLE)
     if known.needed == 0:
-        return _outliving(state, policy, known) or _complete(state.node, policy, known)
+        return _outliving(state, policy, known, now) or _complete(state.node, policy, known)
     return _serve(state, policy, gate, known, now)
 
 
-def _gate(state: NodeState, policy: Policy, now: float) -> Blocked | Limits:
+def _gate(state: NodeState) -> Blocked | Limits:
     """Stop at what forbids acting and at facts that are missing; answers the limits when all are there."""
     if left_alone := _left_alone(state):
         return left_alone
@@ -63,8 +63,6 @@ def _gate(state: NodeState, policy: Policy, now: float) -> Blocked | Limits:
             f"EC2 shows no interface of {instance}: it is treated as not found. Check that the instance exists, and "
             "that region and account are right.",
         )
-    if too_old := _too_old(state, policy, now):
-        return too_old
     if state.limits is None:
         return Blocked(
             Reason.LIMITS_UNKNOWN,
@@ -117,6 +115,8 @@ def _serve(state: NodeState, policy: Policy, limits: Limits, known: Figures, now
         f"{_holds(node, known)}, wants {capacity.effective_pre_allocate(node, policy)} free{at_least}: "
         f"{known.needed} more are needed."
     )
+    if too_old := _too_old(state, policy, now):
+        return _answer(known, None, too_old.reason, (need, too_old.sentence), blocked=True)
     if state.memory.not_running_until > now:
         stopped = f"Instance {node.instance_id} was not running when last tried: it is tried again in a while."
         return _answer(known, None, Reason.NOT_RUNNING, (need, stopped), blocked=True)
@@ -184,9 +184,9 @@ def _refused_interface(state: NodeState, limits: Limits, now: float) -> Blocked 
     )
 
 
-def _outliving(state: NodeState, policy: Policy, known: Figures) -> Plan | None:
+def _outliving(state: NodeState, policy: Policy, known: Figures, now: float) -> Plan | None:
     """Find an interface of ours whose creation was interrupted before its last step, and whose journal was lost."""
-    if not (state.node.delete_on_termination and policy.interface_tags):
+    if not (state.node.delete_on_termination and policy.interface_tags) or _too_old(state, policy, now):
         return None
     for interface in eligible(state.interfaces or (), state.node):
         if not interface.delete_on_termination and matches(policy.interface_tags, interface.tags):

@@ -40,7 +40,11 @@ EVENTS = {
     "counts_lost": "Counts could not be added to the shared sums",
     "state_unavailable": "Redis did not answer the exporter",
     "broker_connection_lost": "A connection of Celery to Redis was lost; its message is delivered again",
-    "redis_lost_its_data": "Redis has lost its data; everything is listed and read again",
+    "state_went_back": "Redis lost its data or last writes (restart, failover); all is listed and read again",
+    "objects_went_back": "The API server's objects are older than the stored ones: etcd was restored",
+    "leftovers_deleted": "What was left in Redis of a node that does not exist was deleted",
+    "call_not_sent": "A mutation was not sent: the process had stood still for too long after it was permitted",
+    "run_failed": "A bug ended a run; `exception` has the trace, and the node is tried again after 30 s",
     # processes
     "falls_behind": "A node has lacked addresses, or a read has been due, for `ENI_TASKS_STUCK_SECONDS`",
     "keeps_up": "That is over",

@@ -33,7 +33,7 @@ class Sandbox:
         progress: called with one short line for each thing that is started.
         ec2_arguments: more arguments for the EC2 server, such as a latency.
         lasting_objects: the API server may be started again: it stays where it is, and keeps its objects.
-        aws_budgets: keep AWS's documented budgets, and let the EC2 server throttle by them.
+        aws_rate_limits: keep to AWS's documented rate limits, and let the EC2 server throttle by them.
         with_flower: start Flower too.
         start_system: start the product's processes at once; else `start_system` does it later.
         settings: more ENI_TASKS_ variables.
@@ -45,15 +45,15 @@ class Sandbox:
         *,
         ec2_arguments: tuple[str, ...] = (),
         lasting_objects: bool = False,
-        aws_budgets: bool = False,
+        aws_rate_limits: bool = False,
         with_flower: bool = True,
         start_system: bool = True,
         settings: Mapping[str, str] | None = None,
     ) -> None:
         self._progress = progress
-        self._ec2_arguments = (*ec2_arguments, *(("--throttle", "1") if aws_budgets else ()))
+        self._ec2_arguments = (*ec2_arguments, *(("--throttle", "1") if aws_rate_limits else ()))
         self._lasting_objects = lasting_objects
-        self._budgets = {} if aws_budgets else {"ENI_TASKS_RATE_LIMITS": NO_RATE_LIMITS}
+        self._rate_limits = {} if aws_rate_limits else {"ENI_TASKS_RATE_LIMITS": NO_RATE_LIMITS}
         self._with_flower = with_flower
         self._start_at_once = start_system
         self._settings = dict(settings or {})
@@ -94,7 +94,7 @@ class Sandbox:
             "ENI_TASKS_REDIS_URL": redis_url,
             "ENI_TASKS_CLUSTER": CLUSTER,
             "ENI_TASKS_LOG_FORMAT": "console",
-            **self._budgets,
+            **self._rate_limits,
             **self._settings,
             "AWS_ENDPOINT_URL": world["url"],
             "AWS_REGION": world["region"],

@@ -66,13 +66,13 @@ class NodeWatching:
         self._version = ""
         self._failures_count = 0
         self._stuck_seconds = silence_seconds + _STUCK_SECONDS
-        self._moved_at = time.monotonic()
+        self._active_at = time.monotonic()
         self.follows = False  # whether all nodes were listed, and the API server's last answer was no refusal
 
     @property
     def stuck(self) -> bool:
-        """Whether the loop has not moved for longer than anything can take."""
-        return time.monotonic() - self._moved_at > self._stuck_seconds
+        """Whether the loop has been silent for longer than any of its steps can take."""
+        return time.monotonic() - self._active_at > self._stuck_seconds
 
     def run(self) -> None:
         """Lists and watches until `stop`."""
@@ -128,7 +128,7 @@ class NodeWatching:
         return self._stopping.is_set() or self._list_wanted.is_set()
 
     def _take(self, changes: Changes) -> None:
-        self._moved_at, self.follows = time.monotonic(), True
+        self._active_at, self.follows = time.monotonic(), True
         if changes.changed:
             self._sink.changed(changes.changed)
         for name, uid in changes.gone:
@@ -148,13 +148,13 @@ class NodeWatching:
 
     def _pages(self) -> Iterator[Page]:
         for page in self._feed.pages():
-            self._moved_at = time.monotonic()
+            self._active_at = time.monotonic()
             yield page
 
     def _pause(self, error: Exception) -> None:
         if self._interrupted():
             return  # the watch was interrupted by this process
-        self._moved_at, self.follows = time.monotonic(), False
+        self._active_at, self.follows = time.monotonic(), False
         self._failures_count += 1
         longest = min(_LONGEST_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2 ** min(self._failures_count - 1, 10))
         pause_seconds = random.uniform(longest / 2, longest)  # noqa: S311 - jitter

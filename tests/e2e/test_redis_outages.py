@@ -70,7 +70,7 @@ def test_p02_a_worker_that_consumes_nothing_gives_no_sign_of_life(system: Unstea
     until(lambda: system.ready("deaf"), "it serves")
     host = f"resync-{system.child('deaf').pid}@{socket.gethostname()}"
     control, there = system.app.control, {"destination": [host], "reply": True, "timeout": 0.5}
-    until(lambda: control.cancel_consumer("resync", **there), "it is told to consume nothing")
+    until(lambda: control.cancel_consumer("resync", **there), "it consumes nothing")
     until(lambda: system.silent_seconds("deaf") > 3, "its file grows old")
     # What a heartbeat would show: its loop turns, and it answers.
     until(lambda: control.ping(destination=[host], timeout=2) == [{host: {"ok": "pong"}}], "it answers")

@@ -54,8 +54,8 @@ def test_ticks_go_on_until_stopped(error: Exception) -> None:
     assert watching.stopped.is_set()
 
 
-class Told(Probes):
-    """Remembers what the probes are told."""
+class RecordedProbes(Probes):
+    """Keeps every report."""
 
     def __init__(self) -> None:
         super().__init__("")
@@ -90,7 +90,7 @@ def test_probes_are_told_after_each_tick(  # B67
             raise error
         return not behind
 
-    probes = Told()
+    probes = RecordedProbes()
     watching = Watching(**{name: value for name, value in loop.items() if name != "behind"})
     ticks(watching, probes, tick, count=2)
     assert probes.said == [*said, *said, "not ready"]

@@ -2,7 +2,7 @@
 
 Configuration (KUBECONFIG or the pod's service account, tokens that are re-read, exec plugins, proxies,
 TLS) is the kubernetes client's; requests go straight to its pool, since its generated layers parse each
-answer into objects that nobody here needs.
+answer into objects that are not needed here.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class KubeClient:
                 load(config_file=path, client_configuration=configuration)  # type: ignore[no-untyped-call]
         except (kubernetes.config.ConfigException, OSError) as error:
             raise InvalidInput(
-                f"No way to reach the Kubernetes API: {error}. Set KUBECONFIG, or run in a pod."
+                f"No way to reach the Kubernetes API: {str(error).rstrip('.')}. Set KUBECONFIG, or run in a pod."
             ) from error
         return kubernetes.client.ApiClient(configuration)
 
@@ -82,7 +82,7 @@ class KubeClient:
 
         Raises:
             NodeGone: the node doesn't exist.
-            ConflictError: somebody else was faster.
+            ConflictError: another writer changed the object first.
             HistoryGone: the continue token is too old.
             ClusterUnavailable: no answer, or not now.
             ClusterRefused: missing rights, or an object that breaks the schema.

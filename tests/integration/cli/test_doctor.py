@@ -82,14 +82,13 @@ def test_no_redis_stops_only_what_needs_it(cli: Commands, monkeypatch: pytest.Mo
     assert {each["area"] for each in answer["findings"]} == {"redis", "api server", "aws"}
 
 
-def test_a_user_who_may_not_ask_is_told(system: System, cli: Commands, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_user_who_may_not_ask_gets_the_reason(system: System, cli: Commands, monkeypatch: pytest.MonkeyPatch) -> None:
     with redis_servers.running() as url, redis.Redis.from_url(url) as admin:
         admin.acl_setuser(
             "eni", enabled=True, passwords=["+pw"], commands=["+@all", "-info"], keys=["*"], channels=["*"]
         )
         monkeypatch.setenv("ENI_TASKS_REDIS_URL", url.replace("://", "://eni:pw@"))
         assert troubles(cli) == {}
-        unknown = [
-            each for each in cli.json("doctor", code=1)["findings"] if each["area"] == "redis" and each["advice"]
-        ]
+        findings = cli.json("doctor", code=1)["findings"]
+        unknown = [each for each in findings if each["area"] == "redis" and each["advice"]]
         assert {each["what"] for each in unknown} == {"version", "eviction"}

@@ -80,7 +80,7 @@ def test_a_call_that_was_under_way_is_waited_for(system: System) -> None:
 
 
 def test_a_call_is_waited_for_by_watchers_that_are_all_new(system: System) -> None:
-    """Nobody lived through the loss; that other nodes were served before tells of it."""
+    """No process lived through the loss; that other nodes were served before shows it."""
     system.add_node("other")
     system.settle()
     instance = system.add_node(ipam={"pre-allocate": 4})
@@ -101,7 +101,7 @@ def test_a_call_is_waited_for_by_watchers_that_are_all_new(system: System) -> No
     assert system.clean()
 
 
-def test_an_interface_is_marked_whose_saga_is_forgotten(system: System) -> None:
+def test_delete_on_termination_is_set_though_the_journal_was_lost(system: System) -> None:
     instance = system.add_node(eni={"first-interface-index": 1})
     system.settle_reads()
     system.dies(system.services.ec2, "set_delete_on_termination", after=False)

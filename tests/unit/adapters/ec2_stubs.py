@@ -15,7 +15,7 @@ from eni_tasks.adapters.ec2.client import ClientOptions
 class StubbedEc2:
     """The adapter with scripted answers.
 
-    `observed` and `warned` are what its hooks were told, `mutations` for each call whether it went
+    `observed` and `warned` are the calls of its hooks, `mutations` for each call whether it went
     through the client that sends once.
     """
 

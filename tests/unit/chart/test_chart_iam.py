@@ -81,9 +81,9 @@ def test_conditions_are_of_a_kind_that_ec2_tells(action):
         for key in statement.get("Condition", {}).get("StringEquals", {}):
             general = key.partition("/")[0] + "/${TagKey}" if "/" in key else key
             for kind in types_in(statement):
-                told = {*takes[kind]["condition_keys"], *EC2["resources"][kind]["condition_keys"]}
-                told |= set(takes.get("", {}).get("condition_keys", ()))
-                assert general in told, f"{action} on {kind} never tells {key}"
+                known = {*takes[kind]["condition_keys"], *EC2["resources"][kind]["condition_keys"]}
+                known |= set(takes.get("", {}).get("condition_keys", ()))
+                assert general in known, f"{action} on {kind} has no condition key {key}"
 
 
 CHANGES = ["DeleteNetworkInterface", "AttachNetworkInterface", "ModifyNetworkInterfaceAttribute"]

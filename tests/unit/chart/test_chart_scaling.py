@@ -1,4 +1,4 @@
-"""Pods follow the work that is pending in Redis, or the CPU, or nobody but people."""
+"""Pods follow the work that is pending in Redis, or the CPU, or only people."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_keda_measures_the_very_keys_that_the_work_is_in(queue):
     (trigger,) = scaled["triggers"]
     assert trigger["metadata"]["listName"] == Keys("prod-1.eu").pending(KINDS[queue])
     assert scaled["scaleTargetRef"]["name"] == workloads(found)[f"worker-{queue}"]["metadata"]["name"]
-    assert scaled["minReplicaCount"] >= 1  # none would leave the sweep without anybody to send to
+    assert scaled["minReplicaCount"] >= 1  # with none, requeued work would find no worker
 
 
 def test_keda_gets_the_password_of_the_bundled_redis():

@@ -65,6 +65,7 @@ def summary(**changes: Any) -> StateSummary:
         ),
         "infrastructure_at": NOW - 12,
         "inventory_at": NOW - 30,
+        "read_failure": "",
         "orphans_count": 0,
         "deficit_count": 0,
         "deficit_since": None,
@@ -117,7 +118,8 @@ def test_all_nodes_on_demand(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"pause": Pause(who="Ada", why="a move", since=NOW - 300)}, "PAUSED for 5 min by Ada: a move."),
+        ({"pause": Pause(who="Ada", why="a move", since=NOW - 300)}, "PAUSED for 5 min by Ada: a move. `eni-tasks"),
+        ({"pause": Pause(who="Ada", why="It burns.", since=NOW - 300)}, "by Ada: It burns. `eni-tasks resume`"),
         ({"generation": None}, "Redis is empty, and no watcher has noticed yet"),
         ({"infrastructure_at": None}, "EC2 was not read yet"),
         ({"orphans_count": 2}, "2 interfaces were left behind"),
@@ -125,18 +127,22 @@ def test_all_nodes_on_demand(capsys: pytest.CaptureFixture[str]) -> None:
             {"breakers": {ACTION: BreakerSummary(until=NOW + 45, why="UnauthorizedOperation")}},
             f"{ACTION} is stopped for all workers: UnauthorizedOperation. It is probed in 45 s; `eni-tasks resume`",
         ),
+        (
+            {"breakers": {ACTION: BreakerSummary(until=NOW + 45, why="You are not authorized.")}},
+            f"{ACTION} is stopped for all workers: You are not authorized. It is probed in 45 s;",
+        ),
         ({"breakers": {ACTION: BreakerSummary(until=NOW - 1, why="x")}}, "It is probed by the next caller;"),
     ],
-    ids=["paused", "emptied", "unread", "orphans", "broken", "due"],
+    ids=["paused", "paused-with-a-full-stop", "emptied", "unread", "orphans", "broken", "a-full-stop", "due"],
 )
-def test_what_concerns_everybody_comes_first(
+def test_what_concerns_all_nodes_comes_first(
     capsys: pytest.CaptureFixture[str], changes: dict[str, Any], words: str
 ) -> None:
     shown = piped(capsys, fleet_page(fleet(summary=summary(**changes)), everything=False))
     assert words in shown.partition("why not at size")[0]
 
 
-def test_no_nodes_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_nodes_is_a_hint_at_the_watcher(capsys: pytest.CaptureFixture[str]) -> None:
     none = fleet(nodes=(), total_count=0, ready_count=0, reasons={}, oldest_read_at=None)
     assert "is a watcher running" in piped(capsys, fleet_page(none, everything=False)).splitlines()[0]
 

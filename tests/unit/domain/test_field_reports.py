@@ -14,6 +14,8 @@ from eni_tasks.model.node import Memory, Node
 from eni_tasks.model.plan import Assign, CreateInterface, Reason
 
 ETH0 = eni(0, 0, "subnet-n")
+# EC2 has just refused a further interface.
+REFUSED = Memory(interface_refusals=1, interface_refused_at=1000.0)
 
 
 @pytest.mark.parametrize(
@@ -76,8 +78,8 @@ def test_b25_room_on_an_interface(secondaries, prefixes, expected):
 NOTHING = (None, None, None)
 
 
-def step(snapshot):
-    action = planned(snapshot).action
+def step(state):
+    action = planned(state).action
     if isinstance(action, Assign):
         return "assign", action.interface_id, action.count
     if isinstance(action, CreateInterface):
@@ -143,8 +145,8 @@ STEPS = {
         ),
         ("create", "subnet-a", 8),
     ),
-    "B41 at the learned limit": (
-        world(ETH0, eni(1, 29), eni(2, 29), limits=M5_4XLARGE, used=58, memory=Memory(learned_max_interfaces=3)),
+    "B41 right after EC2 refused a further interface": (
+        world(ETH0, eni(1, 29), eni(2, 29), limits=M5_4XLARGE, used=58, memory=REFUSED),
         NOTHING,
     ),
     "B46 an excluded interface is passed over": (
@@ -164,9 +166,9 @@ STEPS = {
 }
 
 
-@pytest.mark.parametrize(("snapshot", "expected"), STEPS.values(), ids=STEPS.keys())
-def test_first_step(snapshot, expected):
-    assert step(snapshot) == expected
+@pytest.mark.parametrize(("state", "expected"), STEPS.values(), ids=STEPS.keys())
+def test_first_step(state, expected):
+    assert step(state) == expected
 
 
 @pytest.mark.parametrize(
@@ -182,9 +184,9 @@ def test_first_step(snapshot, expected):
     ],
 )
 def test_what_is_not_ours_gives_no_address_but_keeps_its_index(interface, expected):
-    snapshot = world(ETH0, eni(1, 9, **interface))
-    decided = planned(snapshot)
-    assert pool(snapshot.interfaces, snapshot.node) == {}
+    state = world(ETH0, eni(1, 9, **interface))
+    decided = planned(state)
+    assert pool(state.interfaces, state.node) == {}
     assert decided.action.device_index == expected
     assert decided.figures.remaining_interfaces == 3 - expected
 
@@ -202,8 +204,8 @@ def test_what_is_not_ours_gives_no_address_but_keeps_its_index(interface, expect
     ],
 )
 def test_b45_the_instances_own_address(node, expected):
-    snapshot = world(eni(0, 1), **node)
-    assert pool(snapshot.interfaces, snapshot.node).keys() == expected
+    state = world(eni(0, 1), **node)
+    assert pool(state.interfaces, state.node).keys() == expected
 
 
 GROUPS = (group("sg-3", k="v"), group("sg-2", k="v"), group("sg-9", "vpc-2", k="v"))
@@ -246,9 +248,9 @@ BLOCKED = {
 }
 
 
-@pytest.mark.parametrize(("snapshot", "reason"), BLOCKED.values(), ids=BLOCKED.keys())
-def test_blocked_with_a_reason_for_people(snapshot, reason):
-    decided = planned(snapshot)
+@pytest.mark.parametrize(("state", "reason"), BLOCKED.values(), ids=BLOCKED.keys())
+def test_blocked_with_a_reason_for_people(state, reason):
+    decided = planned(state)
     assert (decided.action, decided.blocked, decided.reason) == (None, True, reason)
     assert "node-1" in " ".join(decided.explanation)
 
@@ -263,15 +265,17 @@ RESTING = {
 }
 
 
-@pytest.mark.parametrize(("snapshot", "reason"), RESTING.values(), ids=RESTING.keys())
-def test_resting_is_not_blocked(snapshot, reason):
-    decided = planned(snapshot)
+@pytest.mark.parametrize(("state", "reason"), RESTING.values(), ids=RESTING.keys())
+def test_resting_is_not_blocked(state, reason):
+    decided = planned(state)
     assert (decided.action, decided.blocked, decided.reason) == (None, False, reason)
 
 
-def test_b41_people_are_told_the_limit_that_was_learned():
-    snapshot = world(ETH0, eni(1, 9), used=9, max_allocate=90, memory=Memory(learned_max_interfaces=2))
-    assert "All 2 interfaces" in planned(snapshot).explanation[-1]
+def test_b41_the_reason_says_what_ec2_refused_and_when_it_is_tried_again():
+    decided = planned(world(ETH0, eni(1, 9), used=9, memory=REFUSED))
+    assert decided.reason == Reason.INTERFACE_REFUSED
+    assert "at 1970-01-01T00:16:40Z (2 are attached, its type allows 3" in decided.explanation[-1]
+    assert "next try is at 1970-01-01T00:26:40Z" in decided.explanation[-1]
 
 
 def test_filters_of_the_operator_hold_for_old_and_new_interfaces():

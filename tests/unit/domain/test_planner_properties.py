@@ -5,16 +5,19 @@ from __future__ import annotations
 import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
-from vector_world import with_interfaces
+from vector_world import NOW, with_interfaces
 from worlds import eni, planned, subnet, world
 
-from eni_tasks.domain import capacity, watermark
+from eni_tasks.domain import watermark
 from eni_tasks.domain.figures import cap
 from eni_tasks.model.network import Limits
 from eni_tasks.model.node import Memory
 from eni_tasks.model.plan import Assign, Reason
 
 SUBNETS = ("subnet-a", "subnet-b", "subnet-c")
+
+# EC2 has just refused a further interface.
+REFUSED = Memory(interface_refusals=1, interface_refused_at=NOW)
 
 
 @st.composite
@@ -42,7 +45,7 @@ def worlds(draw):
         subnets=tuple(subnets),
         cooling_down=frozenset(draw(st.sets(st.sampled_from(SUBNETS), max_size=2))),
         reserved={name: draw(st.integers(0, 20)) for name in SUBNETS},
-        memory=Memory(learned_max_interfaces=draw(st.none() | st.integers(1, 6))),
+        memory=draw(st.sampled_from((Memory(), REFUSED))),
         used=draw(st.integers(0, 40)),
         pre_allocate=draw(st.integers(-1, 20)),
         min_allocate=draw(st.integers(0, 40)),
@@ -81,7 +84,7 @@ def grown(interface, count):
 
 
 def check_limits(before, action, after):
-    limits, learned = before.limits, before.memory.learned_max_interfaces
+    limits = before.limits
     free = after.infrastructure.subnets[action.subnet_id].free
     assert free >= before.reserved[action.subnet_id]
     assert action.subnet_id not in before.cooling_down
@@ -89,7 +92,8 @@ def check_limits(before, action, after):
     if isinstance(action, Assign):
         assert action.count > 0
     else:
-        assert len(after.interfaces) <= capacity.max_interfaces(limits, learned)
+        assert len(after.interfaces) <= limits.max_interfaces
+        assert before.memory is not REFUSED
         assert len({interface.device_index for interface in after.interfaces}) == len(after.interfaces)
         assert action.device_index >= before.node.first_interface_index
         assert action.secondary_count + before.node.use_primary_address > 0

@@ -39,9 +39,7 @@ def test_a_second_pause_names_the_one_that_it_replaces(cli: Commands) -> None:
     assert cli("resume") == "Nothing was paused or stopped.\n"
 
 
-def test_what_trouble_of_the_account_stopped_may_be_tried_again_once_it_is_mended(
-    system: System, cli: Commands
-) -> None:
+def test_what_trouble_of_the_account_stopped_may_be_tried_again_once_it_is_over(system: System, cli: Commands) -> None:
     system.ec2.set_knobs(denied_actions=["AssignPrivateIpAddresses"])
     system.add_node()
     system.settle()
@@ -80,7 +78,7 @@ def test_wrong_use(system: System, cli: Commands, arguments: list[str], words: s
     assert system.services.state.limiter.paused() is None
 
 
-def test_somebody_is_named_who_gave_no_name(cli: Commands) -> None:
+def test_the_user_is_named_where_no_name_is_given(cli: Commands) -> None:
     assert "@" in cli.json("pause", "--why", "x")["who"]
 
 
@@ -119,7 +117,7 @@ def test_nothing_to_unlock_is_no_trouble(system: System, cli: Commands) -> None:
         "explanation": ["No worker holds node. If it waits, `eni-tasks maintain node` ends the wait."],
     }
     assert cli.sent("ec2") == []
-    assert "no CiliumNode of that name" in cli.run("unlock", "nobody", code=1).stderr
+    assert "no CiliumNode of that name" in cli.run("unlock", "unknown", code=1).stderr
 
 
 def test_a_mutation_under_way_is_waited_for(system: System, cli: Commands) -> None:
@@ -155,7 +153,7 @@ def test_a_create_under_way_is_waited_for_no_longer_than_the_lease(system: Syste
     assert system.clean()
 
 
-def test_the_journal_is_told_and_left_to_the_next_worker(system: System, cli: Commands) -> None:
+def test_the_journal_is_explained_and_left_to_the_next_worker(system: System, cli: Commands) -> None:
     instance = system.add_node(eni={"first-interface-index": 1})
     system.settle_reads()
     system.dies(system.services.ec2, "attach_interface", after=False)
@@ -171,14 +169,14 @@ def test_the_journal_is_told_and_left_to_the_next_worker(system: System, cli: Co
     assert system.clean()
 
 
-def test_an_unreadable_entry_is_struck_out_only_on_demand(system: System, cli: Commands) -> None:
+def test_an_unreadable_entry_is_deleted_only_on_demand(system: System, cli: Commands) -> None:
     instance = system.add_node(eni={"first-interface-index": 1})
     system.redis.hset(system._keys.journal, NODE, b'{"step": "dancing"}')
     system.settle()
     assert system.mutations() == {}
-    told = cli("unlock", NODE, code=1)
-    assert 'can\'t be decoded, so no worker continues: {"step": "dancing"}' in told
-    assert "eni-tasks unlock node --delete-journal" in told
+    text = cli("unlock", NODE, code=1)
+    assert 'can\'t be decoded, so no worker continues: {"step": "dancing"}' in text
+    assert "eni-tasks unlock node --delete-journal" in text
     assert system.redis.hget(system._keys.journal, NODE) is not None
     report = cli.json("unlock", NODE, "--delete-journal")
     assert report["deleted"] == '{"step": "dancing"}'
@@ -223,7 +221,7 @@ def test_everything_is_read_again(cli: Commands) -> None:
 
 
 # -- orphans -----------------------------------------------------------------------------------
-def test_orphans_are_told_and_left_alone(system: System, cli: Commands) -> None:
+def test_orphans_are_listed_and_left_alone(system: System, cli: Commands) -> None:
     system.add_node()
     system.settle()
     ours = {"io.cilium/cilium-managed": "true", "io.cilium/cluster-name": system.cluster}
@@ -246,7 +244,7 @@ def test_orphans_are_not_looked_for_before_the_first_read(cli: Commands) -> None
 
 
 # -- events ------------------------------------------------------------------------------------
-def test_events_tell_what_was_done_to_whom(system: System, cli: Commands) -> None:
+def test_events_show_what_was_done_to_which_node(system: System, cli: Commands) -> None:
     system.add_node()
     system.add_node("other", eni={"first-interface-index": 1})
     system.settle()

@@ -20,9 +20,11 @@ SILENCE_SECONDS = 90.0
 class Sink:
     """Takes everything."""
 
+    def take_list(self, pages: Iterator[Page]) -> tuple[int, str]:
+        return len(list(pages)), "1"
+
     def changed(self, objects: Any) -> None: ...
     def removed(self, name: str, uid: str) -> None: ...
-    def listed(self, names: Any, resource_version: str) -> None: ...
 
 
 class Feed:
@@ -35,6 +37,9 @@ class Feed:
 
     def pages(self) -> Iterator[Page]:
         yield Page(objects=(), resource_version="1")
+
+    def version(self) -> str:
+        return "1"
 
     def changes(self, *_: object) -> Iterator[Changes]:
         assert self.loop
