@@ -121,9 +121,8 @@ class Keys:
         return f"{self._prefix}facts:{instance_id}"
 
     def claimants(self, instance_id: str) -> str:
-        """ZSET. Node that names the instance → since when (ms). The first one owns the instance.
+        """ZSET. Node that names the instance → since when (ms, see put_nodes.lua). The first one owns the instance.
 
-        Since the creation of its object or, if the object named another instance before, since the change.
         `instance_id` "" gives the prefix of all.
         """
         return f"{self._prefix}claimants:{instance_id}"

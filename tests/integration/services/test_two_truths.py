@@ -80,6 +80,15 @@ def test_an_older_node_takes_no_instance_from_a_younger_one_that_has_it(
     assert (system.pool("victim"), system.status("victim").ready) == (pool, True)
     assert (system.pool("typo"), system.status("typo").reason) == ({}, "instance-of-another-node")
     assert set(used) < set(pool)
+    # The objects show who had the instance, when Redis no longer knows.
+    version = system.object("victim")["metadata"]["resourceVersion"]
+    system.empty_redis()
+    system.later(60)
+    system.settle(within_seconds=60)
+    system.resync()
+    assert system.services.state.nodes.contested() == {instance.id: ["victim", "typo"]}
+    assert (system.pool("victim"), system.pool("typo")) == (pool, {})
+    assert system.object("victim")["metadata"]["resourceVersion"] == version  # no write, so no address ever left
 
 
 # -- objects that went back ----------------------------------------------------------------------
