@@ -52,7 +52,8 @@ class Sink:
             self._news.notify_all()
 
     def take_list(self, pages: Iterable[Page]) -> tuple[int, str]:
-        names, version = set(), ""
+        names: set[str] = set()
+        version = ""
         for page in pages:
             self.changed(page.objects)
             names |= {node.metadata.name for node in page.objects}
