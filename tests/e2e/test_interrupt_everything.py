@@ -85,7 +85,8 @@ class Workers:
     @contextmanager
     def world(self) -> Iterator[System]:
         """A system that has nothing yet."""
-        system = System(self._redis_url, self._ec2, self._built, self._kube)
+        # Minutes pass here without the periodic reads that would keep the facts young.
+        system = System(self._redis_url, self._ec2, self._built, self._kube, facts_max_age_seconds=86_400)
         self._reader = self._reader or system.services.ec2
         system.services.__dict__["ec2"] = self._reader
         system.ec2.reset_calls()

@@ -36,14 +36,16 @@ def test_p02_redis_comes_back_empty_to_idle_workers(system: Unsteady) -> None:
 
 
 def test_p02_redis_comes_back_to_busy_workers(system: Unsteady) -> None:
-    before = {name: system.said(name, "broker_went_away") for name in WORKERS}
+    before = {name: system.said(name, "broker_connection_lost") for name in WORKERS}
     system.makes_all_workers_busy()
     system.redis_goes_away(keeps_its_data=True)
     system.redis_comes_back()
     system.all_queues_are_served(seconds=60)
     until(system.quiet, "what was in hand is done")
     assert system.sandbox.children.dead() == []
-    assert any(system.said(name, "broker_went_away") > before[name] for name in WORKERS), "a worker had work in hand"
+    assert any(system.said(name, "broker_connection_lost") > before[name] for name in WORKERS), (
+        "a worker had work in hand"
+    )
     assert system.clean()
 
 

@@ -28,7 +28,12 @@ if TYPE_CHECKING:
 WORKERS = ("ec2", "apiserver", "resync")
 PROCESSES = (*WORKERS, "watcher")
 # Calls may last long here: a worker that is busy when its day turns bad is what these tests are about.
-PATIENT = {"ENI_TASKS_EC2_TIMEOUT_SECONDS": "6", "ENI_TASKS_LEASE_SECONDS": "11"}
+PATIENT = {
+    "ENI_TASKS_EC2_TIMEOUT_SECONDS": "6",
+    "ENI_TASKS_LEASE_SECONDS": "11",
+    # After a restart of Redis no fact counts until it is read again, and the next periodic read does that.
+    "ENI_TASKS_RESYNC_SECONDS": "10",
+}
 
 
 class Unsteady(whole.System):

@@ -223,7 +223,7 @@ def test_a_stopped_instance(system: pumped.System, monkeypatch: pytest.MonkeyPat
 @pytest.fixture
 def unlimited(redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[pumped.System]:
     """A system that waits for no token."""
-    with pumped.running(redis_url, tmp_path, monkeypatch, budgets={}) as system:
+    with pumped.running(redis_url, tmp_path, monkeypatch, rate_limits={}) as system:
         yield system
 
 

@@ -14,6 +14,7 @@ from eni_tasks.services.doctor.node_checks import examine_nodes
 from eni_tasks.services.doctor.redis_checks import examine_redis
 from eni_tasks.services.doctor.running_checks import (
     examine_clocks,
+    examine_instances,
     examine_switches,
     examine_watcher,
     examine_workers,
@@ -81,17 +82,18 @@ class Doctor:
     def _running(self, server: ServerDescription, queues: Sequence[str]) -> list[Finding]:
         try:
             summary = self._state.summary.read(queues)
+            contested = self._state.nodes.contested()
         except StateUnavailable as error:
             area = Area("queues")
             area.trouble("work", str(error), "See the findings about Redis.")
             return area.findings
         found = examine_workers(self._workers, queues, summary)
         found += examine_watcher(summary, server, self._settings.resync_seconds)
-        found += examine_switches(summary)
+        found += examine_switches(summary) + examine_instances(contested)
         by_instance_tags = bool(self._settings.instance_tags)
         try:
             return found + examine_nodes(self._state, summary.inventory_at, by_instance_tags=by_instance_tags)
         except StateUnavailable as error:
-            area = Area("nodes")
-            area.unknown("instances", str(error), "See the findings about Redis.")
+            area = Area("instances")
+            area.unknown("known to EC2", str(error), "See the findings about Redis.")
             return found + area.findings

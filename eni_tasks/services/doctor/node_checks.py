@@ -23,14 +23,14 @@ def examine_nodes(state: State, inventory_at: float | None, *, by_instance_tags:
         inventory_at: when the last complete read of all instances began, in Redis seconds; None before the first.
         by_instance_tags: whether instances that lack some tags are not read on purpose.
     """
-    area = Area("nodes")
+    area = Area("instances")
     if inventory_at is None:
         return area.findings  # the findings about reads say so
     nodes = {node.instance_id: node for node in _older_nodes(state, inventory_at)}
     facts = state.facts.get(list(nodes))
     hidden = sorted(f"{node.name} ({instance})" for instance, node in nodes.items() if not _shown(facts.get(instance)))
     if not hidden:
-        area.ok("instances", f"EC2 shows the interfaces of the instances of all {len(nodes)} nodes.")
+        area.ok("known to EC2", f"EC2 shows the interfaces of the instances of all {len(nodes)} nodes.")
         return area.findings
     names = ", ".join(hidden[:NAMES_SHOWN]) + (", …" if len(hidden) > NAMES_SHOWN else "")
     message = f"EC2 shows no interface of the instances of {len(hidden)} nodes, which get no address: {names}."
@@ -39,9 +39,9 @@ def examine_nodes(state: State, inventory_at: float | None, *, by_instance_tags:
         "CiliumNode; if its id is wrong, correct `spec.instance-id`."
     )
     if by_instance_tags:
-        area.note("instances", message, f"Nothing, if they lack the tags of ENI_TASKS_INSTANCE_TAGS. {advice}")
+        area.note("known to EC2", message, f"Nothing, if they lack the tags of ENI_TASKS_INSTANCE_TAGS. {advice}")
     else:
-        area.trouble("instances", message, advice)
+        area.trouble("known to EC2", message, advice)
     return area.findings
 
 

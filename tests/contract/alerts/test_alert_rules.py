@@ -53,6 +53,14 @@ CASES = [
         value="30%",
     ),
     Case(
+        "EniTasksInstanceClaimedTwice",
+        {'nodes{reason="instance-of-another-node"}': "0x10 2x60", 'nodes{reason="deficit"}': "7x80"},
+        quiet_at="7m",
+        fires_at="8m",
+        labels={**SCRAPED, "reason": "instance-of-another-node"},
+        value="2",
+    ),
+    Case(
         "EniTasksSubnetNearlyEmpty",
         {'ipam_available_ips_per_subnet{subnet_id="subnet-1",availability_zone="z"}': "32x40 31x80"},
         quiet_at="20m",

@@ -55,15 +55,17 @@ class Sink:
             self._news.notify_all()
 
     def take_list(self, pages: Iterable[Page]) -> tuple[int, str]:
-        objects, version = [], ""
+        names: set[str] = set()
+        version = ""
         for page in pages:
-            objects += page.objects
+            self.changed(page.objects)
+            names |= {node.metadata.name for node in page.objects}
             version = page.resource_version
         with self._news:
-            self.nodes = {node.metadata.name: node for node in objects}
+            self.nodes = {name: node for name, node in self.nodes.items() if name in names}
             self.lists_count += 1
             self._news.notify_all()
-        return len(objects), version
+        return len(names), version
 
     def wait_for(self, condition: Callable[[], bool]) -> None:
         with self._news:

@@ -9,6 +9,7 @@ import pytest
 
 from eni_tasks.model.network import NodeName
 from eni_tasks.model.work import WorkKind
+from eni_tasks.state.limiter import LIMITS
 
 if TYPE_CHECKING:
     from commands import Commands
@@ -51,6 +52,18 @@ def test_what_trouble_of_the_account_stopped_may_be_tried_again_once_it_is_over(
     system.services.maintain.run(NODE)
     assert system.status().available == 8
     assert "is stopped" not in cli("status", code=1)
+
+
+def test_a_missing_right_to_read_limits_is_told_and_tried_again_by_hand(system: System, cli: Commands) -> None:
+    system.services.state.limiter.open_breaker(LIMITS, "UnauthorizedOperation: no", 60)
+    assert "DescribeInstanceTypes is refused: UnauthorizedOperation: no." in cli("status", code=1)
+    assert cli.json("resume")["closed"] == [LIMITS]
+    assert "is refused" not in cli("status")
+
+
+def test_a_read_that_failed_is_told(system: System, cli: Commands) -> None:
+    system.services.state.reads.note_failure("DescribeVpcs: AuthFailure: no")
+    assert "The last read of EC2 failed: DescribeVpcs: AuthFailure: no." in cli("status", code=1)
 
 
 @pytest.mark.parametrize(

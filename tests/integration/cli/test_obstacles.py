@@ -132,7 +132,7 @@ def _quick_answers(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("_quick_answers")
 def test_doctor_names_nodes_whose_instance_ec2_does_not_know(system: System, cli: Commands) -> None:
     def finding() -> dict[str, Any]:
-        (found,) = [each for each in cli.json("doctor", code=1)["findings"] if each["area"] == "nodes"]
+        (found,) = [each for each in cli.json("doctor", code=1)["findings"] if each["what"] == "known to EC2"]
         return found
 
     system.add_node()

@@ -114,3 +114,23 @@ def test_delete_on_termination_is_set_though_the_journal_was_lost(system: System
     assert made.attachment.delete_on_termination
     assert len(system.pool()) == 8
     assert system.clean()
+
+
+def test_after_a_failover_work_continues_as_soon_as_reads_are_accepted(system: System) -> None:
+    """Another run of the server may lack the last writes: nothing is changed before the instances are read again."""
+    system.add_node()
+    system.settle()
+    ticker = system.services.ticker(lambda: None)
+    ticker.tick()
+    system.later(1)
+    system.redis.hset(system._keys.generation_times, "run_id", "0123456789abcdef")
+    system.use(4)
+    system.fresh()
+    ticker.tick()
+    system.settle(within_seconds=1)
+    assert (system.mutations(), system.writes()) == ({}, {})
+    assert system.status().reason == "instance-not-read"
+    system.settle(within_seconds=20)  # a call of before may run for the EC2 timeout + 5 s + the settle time
+    assert system.mutations() == {"Assign": 1, "Create": 1, "Attach": 1, "Modify": 1}
+    assert len(system.pool()) == 12
+    assert system.status().ready
