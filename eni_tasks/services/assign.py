@@ -9,8 +9,7 @@ from eni_tasks.model.plan import Assign
 from eni_tasks.model.state import NodeState, Outcome
 from eni_tasks.model.work import Claim
 from eni_tasks.services.mutate import Mutator, new_reservation
-from eni_tasks.services.refusals import react_to_refusal
-from eni_tasks.services.step import Step
+from eni_tasks.services.refusals import Step, react_to_refusal
 from eni_tasks.state.limiter import Draw
 
 ACTION = "AssignPrivateIpAddresses"

@@ -31,8 +31,7 @@ from eni_tasks.model.state import NodeState, Outcome
 from eni_tasks.model.work import Claim
 from eni_tasks.services.journal import Creation, CreationStep, decode, encode
 from eni_tasks.services.mutate import Mutator, new_reservation
-from eni_tasks.services.refusals import NOTHING_ELSE, SHARED, react_to_refusal
-from eni_tasks.services.step import Step
+from eni_tasks.services.refusals import NOTHING_ELSE, SHARED, Step, react_to_refusal
 from eni_tasks.state.limiter import Draw
 
 MAX_INDEX_TRIES = 5

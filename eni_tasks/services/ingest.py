@@ -23,7 +23,7 @@ from eni_tasks.observability.logs import logger
 from eni_tasks.ports.kube import Page
 from eni_tasks.services.work import Work
 from eni_tasks.state import State
-from eni_tasks.state.runs import Changes
+from eni_tasks.state.runs import NewObjects
 
 
 class Ingest:
@@ -76,39 +76,39 @@ class Ingest:
             went_back: the API server's history lies below what is stored (etcd was restored from a backup): the
                 objects replace newer ones, and each is compared with EC2's facts again.
         """
-        changes = Changes(any_version=went_back)
+        new = NewObjects(any_version=went_back)
         served_before = False
         for obj, before in zip(objects, self._state.nodes.before(objects, any_version=went_back), strict=True):
             if before is not False:
-                changes.objects.append(obj)
+                new.objects.append(obj)
                 node, old = self._parsed(obj), self._parsed(before)
                 if node is not None and not node.ignored:
-                    self._compare(node, old, changes)
-                    if went_back and (not changes.publish or changes.publish[-1][0] != node.name):
-                        changes.publish.append((node.name, Urgency.DEFICIT))
+                    self._compare(node, old, new)
+                    if went_back and (not new.publish or new.publish[-1][0] != node.name):
+                        new.publish.append((node.name, Urgency.DEFICIT))
                     # A node that shows addresses and is not stored was served before this Redis knew of it.
                     served_before |= old is None and bool(node.pool)
         if served_before:
             self._state.coordination.begin_quiet_period(self._quiet_seconds)
-        if changes.objects:
-            changes.maintain.sort(key=lambda item: item[1])
-            self._work.store(changes)
+        if new.objects:
+            new.maintain.sort(key=lambda item: item[1])
+            self._work.store(new)
 
-    def _compare(self, node: Node, old: Node | None, changes: Changes) -> None:
+    def _compare(self, node: Node, old: Node | None, new: NewObjects) -> None:
         """Compare a node with what was stored, and note what follows."""
         figures = figures_from_object(node, self._policy.pre_allocate_default)
         if old is None or (old.uid, old.instance_id) != (node.uid, node.instance_id):
             self._begin_new_machine(old, node)
-            changes.reads.append(node.name)
+            new.reads.append(node.name)
         elif (wanted := self._agents_part(node, old)) != (had := self._agents_part(old, old)):
             if figures.needed > 0:
-                changes.maintain.append((node.name, watermark.urgency(figures)))
+                new.maintain.append((node.name, watermark.urgency(figures)))
             if msgspec.structs.replace(wanted, used=had.used) != had:
-                changes.publish.append((node.name, Urgency.DEFICIT))
+                new.publish.append((node.name, Urgency.DEFICIT))
         else:
             return
         if figures.needed > 0:
-            changes.deficits.append(node.name)
+            new.deficits.append(node.name)
 
     def removed(self, name: NodeName, uid: str) -> None:
         """Take in a deletion: the node's work, memory and facts are deleted, unless it is another object by now."""

@@ -25,7 +25,7 @@ from eni_tasks.model.work import Claim, WorkKind
 from eni_tasks.services.assign import assign_addresses
 from eni_tasks.services.create_interface import InterfaceCreator
 from eni_tasks.services.mutate import AddressesTaken, Mutator, Postponed
-from eni_tasks.services.step import Step
+from eni_tasks.services.refusals import Step
 from eni_tasks.services.work import Report, Work
 from eni_tasks.state.runs import RunEnd
 

@@ -12,11 +12,11 @@ import msgspec
 
 from eni_tasks.domain.interface_refusals import refused
 from eni_tasks.errors import Ec2Error, Ec2Reaction, LeaseLost
-from eni_tasks.model.network import SubnetId
+from eni_tasks.model.network import Interface, SubnetId, Value
+from eni_tasks.model.node import Memory
 from eni_tasks.model.state import NodeState, Outcome
 from eni_tasks.model.work import Claim
 from eni_tasks.services.mutate import Mutator
-from eni_tasks.services.step import Step
 
 COOLDOWN_SECONDS = 120.0  # as AWS's own controllers do after "subnet full"
 NOT_RUNNING_SECONDS = 60.0
@@ -36,6 +36,27 @@ _UNCONFIRMED = frozenset(
 )
 # Trouble that is not the node's own.
 SHARED = frozenset({Ec2Reaction.RETRY_LATER, Ec2Reaction.AMBIGUOUS})
+
+
+class Step(Value, frozen=True):
+    """The outcome of one action.
+
+    `did` says in words what was done; `changed` that EC2's side of the node is different now. `stop` ends the
+    run; `again_after_seconds` then says when the node is to be looked at again (None: when something changes).
+    A `failed` step counts towards the node's back-off; with `shared` the trouble is not the node's own (EC2, the
+    account, the network), and the back-off is shorter. `trouble` is shown in the object. `memory` replaces the
+    node's memory if given. `interfaces` are all that the instance has after a change, if that is known.
+    """
+
+    did: str = ""
+    changed: bool = False
+    stop: bool = False
+    failed: bool = False
+    shared: bool = False
+    again_after_seconds: float | None = None
+    trouble: str = ""
+    memory: Memory | None = None
+    interfaces: tuple[Interface, ...] | None = None
 
 
 def react_to_refusal(  # noqa: PLR0913 - a refusal and all that it was about

@@ -22,7 +22,7 @@ from eni_tasks.ports.messages import Messages
 from eni_tasks.services.lease_renewer import LeaseRenewer, local_seconds
 from eni_tasks.state import State
 from eni_tasks.state.nodes import known
-from eni_tasks.state.runs import Changes, RunEnd
+from eni_tasks.state.runs import NewObjects, RunEnd
 
 Report = dict[str, Any]
 
@@ -79,10 +79,10 @@ class Work:
             self._state.orphans.note_removed(removed)
         self.enqueue_pass(Pass.ORPHANS, ends_wait=True)
 
-    def store(self, changes: Changes) -> None:
+    def store(self, new: NewObjects) -> None:
         """Store objects with what follows from them (see `Runs.store`), and send the messages."""
-        to_send = self._state.runs.store(changes)
-        for kind, items in ((WorkKind.MAINTAIN, changes.maintain), (WorkKind.PUBLISH, changes.publish)):
+        to_send = self._state.runs.store(new)
+        for kind, items in ((WorkKind.MAINTAIN, new.maintain), (WorkKind.PUBLISH, new.publish)):
             self._count(kind, sent=len(to_send[kind]), merged=len(items) - len(to_send[kind]))
             self._send(kind, to_send[kind])
 

@@ -23,7 +23,7 @@ Items = Sequence[tuple[NodeName, Urgency]]
 
 
 @dataclass
-class Changes:
+class NewObjects:
     """New objects, and what follows from them.
 
     `reads` are nodes whose instance is to be read, `deficits` nodes that lack addresses. `maintain` and
@@ -128,7 +128,7 @@ class Runs:
         answers = self._connection.send(*sent)
         return RunEnded(finished=Finished(answers[-1].decode()), publish=end.publish is not None and bool(answers[0]))
 
-    def store(self, changes: Changes) -> dict[WorkKind, list[NodeName]]:
+    def store(self, new: NewObjects) -> dict[WorkKind, list[NodeName]]:
         """Store objects, each only if it is newer than the stored one, with all that follows from them.
 
         What follows is written first: if the process dies in between, the object still differs for the next
@@ -137,10 +137,10 @@ class Runs:
         Returns:
             Per kind the nodes for which a message must be sent.
         """
-        maintain = self._enqueue(WorkKind.MAINTAIN, changes.maintain)
-        publish = self._enqueue(WorkKind.PUBLISH, changes.publish)
-        notes = commands.note_nodes(self._keys, reads=changes.reads, deficits=changes.deficits)
-        objects = commands.put_nodes(self._keys, changes.objects, any_version=changes.any_version)
+        maintain = self._enqueue(WorkKind.MAINTAIN, new.maintain)
+        publish = self._enqueue(WorkKind.PUBLISH, new.publish)
+        notes = commands.note_nodes(self._keys, reads=new.reads, deficits=new.deficits)
+        objects = commands.put_nodes(self._keys, new.objects, any_version=new.any_version)
         answers = self._connection.send(*maintain, *publish, *notes, *objects)
         return {
             WorkKind.MAINTAIN: _names(answers[: len(maintain)]),

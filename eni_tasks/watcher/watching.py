@@ -11,7 +11,7 @@ import random
 import threading
 import time
 from contextlib import closing
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from eni_tasks.errors import ClusterUnavailable, EniTasksError
 from eni_tasks.model.cilium_node import version_key
@@ -19,10 +19,9 @@ from eni_tasks.observability.logs import logger
 from eni_tasks.ports.kube import Changes, HistoryGone, NodeFeed, Page
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator
 
-    from eni_tasks.model.cilium_node import CiliumNode
-    from eni_tasks.model.network import NodeName
+    from eni_tasks.services.ingest import Ingest
 
 # The API server ends a watch after this long; jittered, so that several watchers don't return at the same time.
 _WATCH_SECONDS = (240, 300)
@@ -33,32 +32,19 @@ _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.5, 30.0
 _STUCK_SECONDS = 60.0
 
 
-class NodeSink(Protocol):
-    """Where the changes go (`eni_tasks.services.ingest`)."""
-
-    def take_list(self, pages: Iterable[Page]) -> tuple[int, str]:
-        """Take in a complete list; returns the number of objects and the list's version."""
-
-    def changed(self, objects: Sequence[CiliumNode]) -> None:
-        """Take in objects as they are now."""
-
-    def removed(self, name: NodeName, uid: str) -> None:
-        """Take in a deletion."""
-
-
 class NodeWatching:
     """The loop over one feed.
 
     Args:
         feed: lists and watches.
-        sink: takes the changes.
+        ingest: takes in the changes.
         relist_seconds: how often all nodes are listed again although no error occurred.
         silence_seconds: the longest that the feed lets a watch be silent.
     """
 
-    def __init__(self, feed: NodeFeed, sink: NodeSink, relist_seconds: float, silence_seconds: float) -> None:
+    def __init__(self, feed: NodeFeed, ingest: Ingest, relist_seconds: float, silence_seconds: float) -> None:
         self._feed = feed
-        self._sink = sink
+        self._ingest = ingest
         self._relist_seconds = relist_seconds
         self._stopping = threading.Event()
         self._list_wanted = threading.Event()
@@ -130,9 +116,9 @@ class NodeWatching:
     def _take(self, changes: Changes) -> None:
         self._active_at, self.follows = time.monotonic(), True
         if changes.changed:
-            self._sink.changed(changes.changed)
+            self._ingest.changed(changes.changed)
         for name, uid in changes.gone:
-            self._sink.removed(name, uid)
+            self._ingest.removed(name, uid)
         if changes.resource_version != self._version:
             self._version = changes.resource_version
             self._failures_count = 0
@@ -141,7 +127,7 @@ class NodeWatching:
         self._list_wanted.clear()
         # Half a list counts for nothing: without a version the next turn begins with a list again.
         self._version = ""
-        count, version = self._sink.take_list(self._pages())
+        count, version = self._ingest.take_list(self._pages())
         self._version = version
         self._list_due_at = time.monotonic() + self._relist_seconds * random.uniform(0.9, 1.1)  # noqa: S311 - jitter
         logger().info("nodes_listed", count=count, resource_version=version)

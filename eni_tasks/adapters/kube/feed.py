@@ -14,7 +14,7 @@ import msgspec
 import urllib3
 
 from eni_tasks.adapters.kube.errors import refusal, unreachable
-from eni_tasks.adapters.kube.objects import NODES_PATH
+from eni_tasks.adapters.kube.nodes import NODES_PATH
 from eni_tasks.domain.cilium_node import decode_node
 from eni_tasks.errors import ClusterUnavailable, InvalidInput
 from eni_tasks.model.cilium_node import CiliumNode

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from eni_tasks.adapters.kube.objects import node_path
 from eni_tasks.domain.cilium_node import decode_node
-from eni_tasks.errors import ClusterUnavailable, InvalidInput
+from eni_tasks.errors import ClusterUnavailable, InvalidInput, NodeGone
+from eni_tasks.model.names import NODE_NAME
 
 if TYPE_CHECKING:
     from eni_tasks.adapters.kube.client import KubeClient
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from eni_tasks.model.network import NodeName
     from eni_tasks.ports.kube import PatchOps
 
+NODES_PATH = "/apis/cilium.io/v2/ciliumnodes"
 _JSON_PATCH = "application/json-patch+json"
 
 
@@ -56,3 +57,15 @@ def _parse(answer: bytes, what: str) -> CiliumNode:
         return decode_node(answer)
     except InvalidInput as error:
         raise ClusterUnavailable(f"{what}: the answer is no CiliumNode: {error}") from error
+
+
+def node_path(name: str, subresource: str = "") -> str:
+    """Returns the path of one node, or of a subresource of it.
+
+    Raises:
+        NodeGone: no object can have that name. Quoting is no help: the server takes "a%2Fstatus" apart.
+    """
+    if not NODE_NAME.fullmatch(name):
+        raise NodeGone(f"CiliumNode {name!r} cannot exist: that is not a node's name")
+    path = f"{NODES_PATH}/{name}"
+    return f"{path}/{subresource}" if subresource else path

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from eni_tasks.adapters.kube.client import KubeClient
-from eni_tasks.adapters.kube.objects import NODES_PATH
+from eni_tasks.adapters.kube.nodes import NODES_PATH
 from eni_tasks.errors import ConflictError
 from eni_tasks.sandbox.ec2.admin import Ec2Admin
 from eni_tasks.sandbox.fleet.agents import Agent, agent_of

@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 
 from eni_tasks.adapters.kube.client import KubeClient
-from eni_tasks.adapters.kube.objects import NODES_PATH
+from eni_tasks.adapters.kube.nodes import NODES_PATH
 from eni_tasks.errors import ClusterRefused, EniTasksError
 from eni_tasks.sandbox.kube.schema import definition
 
