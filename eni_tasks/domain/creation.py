@@ -51,6 +51,7 @@ def create(
         secondary_count=count,
         security_groups=groups,
         device_index=index,
+        network_card=limits.network_card,
         description=f"Cilium-CNI ({node.instance_id})",
         tags=dict(policy.interface_tags),
         delete_on_termination=node.delete_on_termination,
@@ -64,7 +65,7 @@ def create(
 
 def next_device_index(interfaces: tuple[Interface, ...], node: Node) -> int:
     """Find the first free device index at or above the node's first-interface-index."""
-    taken = {interface.device_index for interface in occupying(interfaces)}
+    taken = {interface.device_index for interface in occupying(interfaces, node.network_card)}
     index = node.first_interface_index
     while index in taken:
         index += 1
@@ -90,7 +91,7 @@ def security_groups(state: NodeState) -> tuple[str, ...] | Blocked:
         tagged = (g.id for g in groups if g.vpc_id == node.vpc_id and matches(node.security_group_tags, g.tags))
         if found := tuple(sorted(tagged)):
             return found
-    first = first_interface(state.interfaces or ())
+    first = first_interface(state.interfaces or (), node.network_card)
     if first is not None and first.security_groups:
         return tuple(sorted(first.security_groups))
     return Blocked(
