@@ -50,7 +50,7 @@ def plan(state: NodeState, policy: Policy, now: float) -> Plan:
     known = figures(state, policy)
     gate = _gate(state)
     if isinstance(gate, Blocked):
-        unread = state.facts is not None and bool(state.facts.problem)
+        unread = gate.reason is Reason.NOT_READ and state.facts is not None and bool(state.facts.problem)
         return _answer(known, None, gate.reason, (gate.sentence,), blocked=unread or gate.reason in _TROUBLE)
     if known.needed == 0:
         return _outliving(state, policy, known, now) or _complete(state, policy, gate, known)
