@@ -35,6 +35,7 @@ class Reason(StrEnum):
     SUBNET_NOT_LISTED = "subnet-not-listed"
     NO_SELECTED_SUBNET = "subnet-selector-matches-nothing"
     NO_SECURITY_GROUP = "no-security-group"
+    SECURITY_GROUP_NOT_ALLOWED = "security-group-not-allowed"
     NOT_RUNNING = "instance-not-running"
     DELETING = "node-is-being-deleted"
     IGNORED = "node-is-ignored"

@@ -41,8 +41,8 @@ class Ground:
         self.sandbox, self.nodes = sandbox, nodes
         self.ec2, self.kube, self.children = sandbox.ec2, sandbox.kube, sandbox.children
         self.redis = redis.Redis.from_url(sandbox.environment["ENI_TASKS_REDIS_URL"], socket_timeout=10)
-        self.ended: Counter[str] = Counter()  # processes that ended although nobody killed them
-        self._busy: set[str] = set()  # killed, frozen or asked to end: somebody sees to them
+        self.ended: Counter[str] = Counter()  # processes that ended without being killed
+        self._busy: set[str] = set()  # killed, frozen or asked to end: a later step starts them again
         self._later: list[tuple[float, int, Callable[[], object]]] = []
         self._serial = itertools.count()
         nodes.meanwhile = self.tick
@@ -97,7 +97,7 @@ class Ground:
 
     # -- processes ---------------------------------------------------------------------------------
     def free(self, *modules: str) -> list[str]:
-        """Names of the processes of these modules that nobody is at."""
+        """Names of the processes of these modules that no trouble has in hand."""
         names = [f"{module}-{number}" for module in modules for number in range(PROCESSES[module])]
         return [name for name in names if name not in self._busy]
 

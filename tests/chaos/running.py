@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 START_SECONDS = 90.0
 LOOK_SECONDS = 1.0
-TELL_SECONDS = 10.0
+REPORT_SECONDS = 10.0
 COLLECT_SECONDS = 60.0
 STEPS_PER_SECOND = 8.0
 # Several interfaces of few addresses each: there is always a reason to make another.
@@ -117,14 +117,14 @@ class _Run:
     def _inject(self, name: str, seed: int) -> str:
         rng = Random(seed)  # noqa: S311 - to be repeated, no secret
         try:
-            told = (troubles.PASSING | troubles.LASTING)[name](self._ground, rng)
+            what = (troubles.PASSING | troubles.LASTING)[name](self._ground, rng)
         except (redis.RedisError, urllib3.exceptions.HTTPError, RuntimeError) as error:
             return f"not possible now: {error}"
         self._report.injected[name] += 1
-        return told
+        return what
 
     def _converges(self, what: str, within_seconds: float) -> bool:
-        began, told = time.monotonic(), 0.0
+        began, reported = time.monotonic(), 0.0
         while True:
             self._ground.tick()
             missing = self._verdict.missing()
@@ -135,8 +135,8 @@ class _Run:
             if after > within_seconds:
                 self._report.failures += [f"not within {within_seconds:.0f} s: {what}", *missing]
                 return False
-            if after > told + TELL_SECONDS:
-                told = after
+            if after > reported + REPORT_SECONDS:
+                reported = after
                 self._say(f"{len(missing)} things to wait for, such as {missing[0]}")
             time.sleep(LOOK_SECONDS)
 
@@ -155,6 +155,6 @@ def _plan(rng: Random, options: Options) -> list[tuple[float, str, int]]:
             at += rng.uniform(0.2, 1.2)
             if at < options.seconds:
                 plan.append((at, name, rng.randrange(2**32)))
-        # Once is enough: after that everybody is careful for some seconds, and little happens.
+        # Once is enough: after that all mutations wait for the quiet period, and little happens.
         names = [name for name in troubles.PASSING if name != "Redis emptied"]
     return sorted(plan)

@@ -1,6 +1,6 @@
 """The troubles: each does one thing to the ground and says what, in words.
 
-`LASTING` ones are those that the system rightly remembers for a minute or two (a benched subnet, an open
+`LASTING` ones are those that the system rightly remembers for a minute or two (a subnet that is cooling down, an open
 breaker, a stopped instance); they come early in a run, so that the wait for them is no failure.
 """
 
@@ -29,7 +29,7 @@ def _killed(*modules: str) -> Trouble:
         name = pick(rng, ground.free(*modules))
         if name:
             ground.kill(name, rng.uniform(0.0, 2.0))
-        return f"SIGKILL {name or 'nobody: all are down'}"
+        return f"SIGKILL {name or 'nothing: all are down'}"
 
     return kill
 
@@ -46,14 +46,14 @@ def freeze(ground: Ground, rng: Random) -> str:
     seconds = LEASE_SECONDS + rng.uniform(0.5, 3.0)
     if name:
         ground.freeze(name, seconds)
-    return f"SIGSTOP {name or 'nobody: all are down'} for {seconds:.1f} s, longer than its lease"
+    return f"SIGSTOP {name or 'nothing: all are down'} for {seconds:.1f} s, longer than its lease"
 
 
 def roll_out(ground: Ground, rng: Random) -> str:
     name = pick(rng, ground.free("ec2", "apiserver", "resync", "watcher"))
     if name:
         ground.end(name)
-    return f"SIGTERM {name or 'nobody: all are down'}"
+    return f"SIGTERM {name or 'nothing: all are down'}"
 
 
 # -- Redis -----------------------------------------------------------------------------------------
@@ -74,7 +74,7 @@ def cut_redis_connections(ground: Ground, _: Random) -> str:
 def pause_redis(ground: Ground, rng: Random) -> str:
     seconds = rng.uniform(1.0, 6.5)
     ground.redis.execute_command("CLIENT", "PAUSE", round(seconds * 1000), "ALL")
-    return f"Redis answers nobody for {seconds:.1f} s"
+    return f"Redis does not answer for {seconds:.1f} s"
 
 
 # -- API server ------------------------------------------------------------------------------------
