@@ -53,7 +53,7 @@ def of_state(summary: StateSummary) -> Iterator[Sample]:
         yield Sample("ec2_rate_limit_share", (action,), bucket.share)
         if bucket.throttled_at is not None:
             yield Sample("ec2_throttled_timestamp_seconds", (action,), bucket.throttled_at)
-    for action in (*summary.buckets, LIMITS):
+    for action in dict.fromkeys((*summary.buckets, LIMITS)):
         yield Sample("ec2_breaker_open", (action,), action in summary.breakers)
     for subnet in summary.subnets:
         zone = subnet.availability_zone
