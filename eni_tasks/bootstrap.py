@@ -24,6 +24,7 @@ from eni_tasks.services.ingest import Ingest
 from eni_tasks.services.maintain import Maintain
 from eni_tasks.services.mutate import Mutator, busy_seconds
 from eni_tasks.services.publish import Publish
+from eni_tasks.services.read_limits import ReadLimits
 from eni_tasks.services.refresh import Refresh
 from eni_tasks.services.status import Status
 from eni_tasks.services.tick import Ticker
@@ -76,7 +77,8 @@ class Services:
         from eni_tasks.adapters.ec2.client import ClientOptions  # noqa: PLC0415 - see the top
 
         options = ClientOptions(read_timeout_seconds=self.settings.ec2_timeout_seconds, connections=CONNECTIONS)
-        return BotoEc2(options=options, observe=self._observe, warn=_warn)
+        limits = ReadLimits(self.state.limiter, self.counters)
+        return BotoEc2(options=options, observe=self._observe, warn=self._item_left_out, read_limits=limits)
 
     @cached_property
     def kube(self) -> KubeClient:
@@ -201,11 +203,11 @@ class Services:
         self.counters.observe("ec2_api_duration_seconds", {"operation": action, "response_code": code}, seconds)
         logger().debug("ec2_called", action=action, code=code, seconds=round(seconds, 4))
 
+    def _item_left_out(self, sentence: str) -> None:
+        self.counters.count("ec2_items_left_out_total")
+        logger().warning("ec2_item_left_out", reason=sentence)
+
 
 def broker_prefix(settings: Settings) -> str:
     """The prefix of Celery's own keys, so that several deployments can share a Redis."""
     return Keys(settings.cluster).broker
-
-
-def _warn(sentence: str) -> None:
-    logger().warning("ec2_item_left_out", reason=sentence)

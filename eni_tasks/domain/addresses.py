@@ -10,7 +10,7 @@ from __future__ import annotations
 from ipaddress import IPv4Network
 from typing import TYPE_CHECKING
 
-from eni_tasks.domain.eligibility import eligible
+from eni_tasks.domain.eligibility import eligible, on_other_cards
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -43,10 +43,22 @@ def pool(interfaces: Iterable[Interface], node: Node) -> dict[str, str]:
 
     Returns:
         Address to interface id, over the eligible interfaces; an address that EC2 reports on two
-        interfaces while it moves counts once, for the lower device index.
+        interfaces while it moves counts once, for the lower device index. Of interfaces on other
+        cards only what the object shows already (another operator may have put it there).
     """
+    interfaces = tuple(interfaces)
     found: dict[str, str] = {}
     for interface in eligible(interfaces, node):
         for address in pod_addresses(interface, node):
             found.setdefault(address, interface.id)
-    return found
+    return found | kept(interfaces, node)
+
+
+def kept(interfaces: Iterable[Interface], node: Node) -> dict[str, str]:
+    """Map each address on another card that the object shows to its interface's id; arguments as of `pool`."""
+    return {
+        address: interface.id
+        for interface in on_other_cards(interfaces, node)
+        for address in pod_addresses(interface, node)
+        if node.pool.get(address) == interface.id
+    }

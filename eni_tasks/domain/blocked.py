@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -13,3 +14,8 @@ class Blocked(NamedTuple):
 
     reason: Reason
     sentence: str
+
+
+def utc(seconds: float) -> str:
+    """Give a time as sentences do: absolute, since one that changed with each look would be written each time."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,7 +1,7 @@
 """How many addresses fit: on one interface, and on the whole instance.
 
 One capacity serves the need, the metrics and "at capacity" alike, so that a full node is never
-taken for one in deficit. All limits are network card 0's, and EC2's figure of addresses per
+taken for one in deficit. All limits are those of the default network card, and EC2's figure of addresses per
 interface includes the primary.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from eni_tasks.domain.addresses import kept
 from eni_tasks.domain.eligibility import eligible, occupying
 
 if TYPE_CHECKING:
@@ -53,13 +54,15 @@ def instance_capacity(limits: Limits, node: Node, interfaces: Iterable[Interface
         limits: what the instance type can carry.
         node: the node, for first-interface-index and use-primary-address.
         interfaces: all interfaces of the instance; those that are kept from pods take their share
-            away, and a /28 that is left from earlier delegation holds sixteen in one slot.
+            away, a /28 that is left from earlier delegation holds sixteen in one slot, and what the object
+            shows of other cards comes on top.
 
     Returns:
-        The capacity; 0 when no interface can serve pods, which `watermark` takes as "no cap".
+        The capacity; 0 when no interface can serve pods.
     """
-    held = occupying(interfaces)
-    usable = eligible(held, node)
+    attached = tuple(interfaces)
+    held = occupying(attached, limits.network_card)
+    usable = eligible(attached, node)
     lost = sum(
         1
         for interface in held
@@ -69,12 +72,13 @@ def instance_capacity(limits: Limits, node: Node, interfaces: Iterable[Interface
     )
     slots = limits.max_interfaces - node.first_interface_index - lost
     prefixes = sum(len(interface.prefixes) for interface in usable)
-    return max(0, slots) * addresses_per_interface(limits, node) + (_ADDRESSES_PER_PREFIX - 1) * prefixes
+    of_prefixes, of_other_cards = (_ADDRESSES_PER_PREFIX - 1) * prefixes, len(kept(attached, node))
+    return max(0, slots) * addresses_per_interface(limits, node) + of_prefixes + of_other_cards
 
 
 def free_slots(limits: Limits, interfaces: Iterable[Interface]) -> int:
     """Count the interfaces that can still be attached; negative when more hang there than allowed."""
-    return limits.max_interfaces - len(occupying(interfaces))
+    return limits.max_interfaces - len(occupying(interfaces, limits.network_card))
 
 
 def remaining_interfaces(limits: Limits, node: Node, interfaces: Iterable[Interface]) -> int:
@@ -89,21 +93,21 @@ def effective_pre_allocate(node: Node, policy: Policy) -> int:
     return node.pre_allocate or policy.pre_allocate_default
 
 
-def pre_allocate_default(limits: Limits | None, first_interface_index: int, default: int) -> int:
+def pre_allocate_default(limits: Limits, node: Node, interfaces: Iterable[Interface], default: int) -> int:
     """Give the pre-allocate to write into an object that has none.
 
     An agent waits at its start until the pool holds that many, so it must not be told more than the
-    instance can ever carry.
+    node can ever hold.
 
     Args:
-        limits: what the instance type can carry, None if unknown.
-        first_interface_index: device index of the first interface for pods.
+        limits: what the instance type can carry.
+        node: the node.
+        interfaces: all interfaces of the instance.
         default: the usual figure.
 
     Returns:
-        The default, less on small instances, 0 if no interface can serve pods.
+        The default, less on small instances, with excluded interfaces, or with a small max-allocate; 0 if
+        no interface can serve pods.
     """
-    if limits is None:
-        return default
-    fits = max(0, limits.max_interfaces - first_interface_index) * secondaries_per_interface(limits)
-    return min(default, fits)
+    fits = instance_capacity(limits, node, interfaces)
+    return min(default, fits, node.max_allocate or fits)

@@ -12,9 +12,21 @@ from datetime import datetime
 import msgspec
 
 from eni_tasks.errors import InvalidInput
-from eni_tasks.model.cilium_node import CiliumNode, EniSpec, IpamSpec, IpamStatus, Metadata, Spec, Status
+from eni_tasks.model.cilium_node import (
+    CiliumNode,
+    EniSpec,
+    EniStatus,
+    IpamSpec,
+    IpamStatus,
+    Metadata,
+    Pools,
+    Spec,
+    Status,
+)
 from eni_tasks.model.network import InstanceId, NodeName, SubnetId, VpcId
 from eni_tasks.model.node import Node
+
+DEFAULT_POOL = "default"  # the only pool of ENI mode
 
 
 class _MetadataOfAny(msgspec.Struct, rename="camel"):
@@ -76,7 +88,9 @@ def parse_node(obj: CiliumNode) -> Node:
         raise InvalidInput(f"CiliumNode {metadata.name}: metadata.uid is empty: check the object.")
     spec = obj.spec or Spec()
     eni, ipam = spec.eni or EniSpec(), spec.ipam or IpamSpec()
-    used = ((obj.status or Status()).ipam or IpamStatus()).used
+    status = obj.status or Status()
+    used = (status.ipam or IpamStatus()).used
+    requested = (ipam.pools or Pools()).requested or ()
     return Node(
         name=NodeName(metadata.name),
         uid=metadata.uid,
@@ -99,6 +113,9 @@ def parse_node(obj: CiliumNode) -> Node:
         use_primary_address=bool(eni.use_primary_address),
         used=frozenset(used or ()),
         pool={address: entry.resource or "" if entry else "" for address, entry in (ipam.pool or {}).items()},
+        shown_interfaces=frozenset((status.eni or EniStatus()).enis or ()),
+        # Upstream's own test: an agent of 1.19 that took over fills `used` again and leaves the request behind.
+        multi_pool=not used and any(each.pool == DEFAULT_POOL for each in requested if each),
         deleting=bool(metadata.deletion_timestamp),
         ignored=metadata.annotations is not None and metadata.annotations.ignore == "true",
     )

@@ -51,6 +51,7 @@ def create(
         secondary_count=count,
         security_groups=groups,
         device_index=index,
+        network_card=limits.network_card,
         description=f"Cilium-CNI ({node.instance_id})",
         tags=dict(policy.interface_tags),
         delete_on_termination=node.delete_on_termination,
@@ -64,7 +65,7 @@ def create(
 
 def next_device_index(interfaces: tuple[Interface, ...], node: Node) -> int:
     """Find the first free device index at or above the node's first-interface-index."""
-    taken = {interface.device_index for interface in occupying(interfaces)}
+    taken = {interface.device_index for interface in occupying(interfaces, node.network_card)}
     index = node.first_interface_index
     while index in taken:
         index += 1
@@ -86,7 +87,7 @@ def security_groups(state: NodeState, policy: Policy) -> tuple[str, ...] | Block
     node = state.node
     if selected := node.security_groups or _tagged(state):
         return _outside(selected, state, policy) or selected
-    first = first_interface(state.interfaces or ())
+    first = first_interface(state.interfaces or (), node.network_card)
     if first is not None and first.security_groups:
         # The instance was launched with them: no agent chose them.
         return tuple(sorted(first.security_groups))

@@ -1,4 +1,4 @@
-"""What an object alone tells about its node, and what a read that misses something tells about itself."""
+"""What an object alone tells about its node, and about a read when nothing else is known."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def figures_from_object(node: Node, pre_allocate_default: int) -> Figures:
             used=used,
             pre_allocate=pre_allocate,
             min_allocate=node.min_allocate,
-            cap=node.max_allocate,
+            cap=node.max_allocate or None,
         ),
         excess=watermark.excess(
             available=available,
@@ -48,33 +48,26 @@ def figures_from_object(node: Node, pre_allocate_default: int) -> Figures:
     )
 
 
-def shows_missing_addresses(node: Node, interfaces: Iterable[Interface]) -> bool:
-    """Say whether a node's object shows addresses in its pool that its interfaces don't have.
+def missing_addresses(node: Node, interfaces: Iterable[Interface]) -> frozenset[str]:
+    """Name the addresses that a node's object shows in its pool and that its interfaces don't have.
 
     Args:
         node: the node as its object reads.
         interfaces: what the instance has.
     """
-    return not node.pool.keys() <= pool(interfaces, node).keys()
+    return frozenset(node.pool.keys() - pool(interfaces, node).keys())
 
 
-def lacks_known(before: Iterable[Interface], now: Iterable[Interface]) -> bool:
-    """Say whether a read lacks an interface, an attachment or an address that an earlier one had.
+def lacks_used(node: Node, interfaces: Iterable[Interface]) -> bool:
+    """Say whether a read lacks addresses that pods use, as far as the object alone can tell.
 
-    Absence in one read is a hint, not a fact (EC2's reads lag): contents are compared, not counts.
+    An object that shows none of the instance's interfaces is about another instance: the node was replaced, and no
+    pod uses the old addresses any more.
 
     Args:
-        before: what is known.
-        now: what the read shows.
-
-    Returns:
-        True if anything known is missing now.
+        node: the node as its object reads.
+        interfaces: what the read shows.
     """
-    shown = {interface.id: interface for interface in now}
-    for interface in before:
-        found = shown.get(interface.id)
-        if found is None or (interface.attachment_status == "attached" != found.attachment_status):
-            return True
-        if not {*interface.addresses, *interface.prefixes} <= {*found.addresses, *found.prefixes}:
-            return True
-    return False
+    shown = tuple(interfaces)
+    same_instance = any(interface.id in node.shown_interfaces for interface in shown)
+    return same_instance and not node.used.isdisjoint(missing_addresses(node, shown))

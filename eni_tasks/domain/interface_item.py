@@ -72,15 +72,15 @@ class _Item(msgspec.Struct, rename="pascal"):
     tag_set: list[_Tag] | None = None
 
 
-def interface_from_item(item: Mapping[str, Any]) -> Interface | None:
+def interface_from_item(item: Mapping[str, Any]) -> Interface:
     """Read one interface.
 
     Args:
         item: the item as boto3 gives it.
 
     Returns:
-        The interface, attached or not; None for one without a private IPv4 address, which cannot
-        serve pods and must not break the listing of the others.
+        The interface, attached or not. One without private IPv4 (IPv6 only, or for EFA only) has an empty
+        `primary_address`: it serves no pods, but takes a slot and a device index.
 
     Raises:
         InvalidInput: the item cannot be understood; names the interface.
@@ -92,30 +92,31 @@ def interface_from_item(item: Mapping[str, Any]) -> Interface | None:
         read = msgspec.convert(item, _Item)
     except msgspec.ValidationError as error:
         raise InvalidInput(f"EC2 interface {interface_id}: {error}.") from error
-    if not read.private_ip_address:
-        return None
+    primary, secondaries = _addresses(read)
     attached = bool(item.get("Attachment"))
     attachment = read.attachment or _Attachment()
+    if attached:
+        # Unknown is not 0, which is the index of the instance's own first interface; nor is it another VPC.
+        needed = {"DeviceIndex": attachment.device_index, "SubnetId": read.subnet_id, "VpcId": read.vpc_id}
+        for name, value in needed.items():
+            if value in (None, ""):
+                raise InvalidInput(f"EC2 interface {interface_id}: it is attached and has no {name}.")
     return Interface(
         id=InterfaceId(read.network_interface_id),
         subnet_id=SubnetId(read.subnet_id or ""),
         vpc_id=VpcId(read.vpc_id or ""),
-        primary_address=read.private_ip_address,
+        primary_address=primary,
         mac=read.mac_address or "",
         description=read.description or "",
         availability_zone=read.availability_zone or "",
         status=read.status or ("in-use" if attached else "available"),
         instance_id=InstanceId(attachment.instance_id or ""),
-        device_index=(attachment.device_index or 0) if attached else None,
+        device_index=attachment.device_index,
         network_card=attachment.network_card_index or 0,
         attachment_id=attachment.attachment_id or "",
         attachment_status=attachment.status or ("attached" if attached else ""),
         delete_on_termination=bool(attachment.delete_on_termination),
-        addresses=tuple(
-            address.private_ip_address
-            for address in read.private_ip_addresses or ()
-            if address.private_ip_address and not address.primary
-        ),
+        addresses=secondaries,
         prefixes=_prefixes(read),
         security_groups=tuple(group.group_id or "" for group in read.groups or ()),
         tags={tag.key or "": tag.value or "" for tag in read.tag_set or ()},
@@ -123,6 +124,18 @@ def interface_from_item(item: Mapping[str, Any]) -> Interface | None:
         owner_id=read.owner_id or "",
         requester_managed=bool(read.requester_managed),
     )
+
+
+def _addresses(read: _Item) -> tuple[str, tuple[str, ...]]:
+    """Read the primary address ("" if there is no private IPv4 at all) and the secondary ones."""
+    listed = read.private_ip_addresses or []
+    firsts = [address.private_ip_address for address in listed if address.primary]
+    primary = read.private_ip_address or next(iter(firsts), None) or ""
+    if bool(listed) != bool(primary) or not all(address.private_ip_address for address in listed):
+        # What it does not list would be taken for lost.
+        what = "PrivateIpAddresses is missing, or lists an entry without address, or no primary one"
+        raise InvalidInput(f"EC2 interface {read.network_interface_id}: {what}.")
+    return primary, tuple(address.private_ip_address or "" for address in listed if not address.primary)
 
 
 def _prefixes(read: _Item) -> tuple[str, ...]:

@@ -50,6 +50,8 @@ def assemble(  # noqa: PLR0913 - one value per part of the state
         InvalidInput: the object can't be understood.
     """
     node = parse_node(obj)
+    if limits is not None:
+        node = msgspec.structs.replace(node, network_card=limits.network_card)
     same = (memory.uid, memory.instance_id) == (node.uid, node.instance_id)
     return NodeState(
         node=node,
@@ -84,5 +86,7 @@ def after_change(state: NodeState, interfaces: tuple[Interface, ...]) -> NodeSta
         interfaces: all that the instance has now.
     """
     known = state.facts or Facts(instance_id=state.node.instance_id, interfaces=(), described_at=0.0)
-    facts = msgspec.structs.replace(known, interfaces=interfaces, unconfirmed_since=0.0, mutation_pending=False)
+    facts = msgspec.structs.replace(
+        known, interfaces=interfaces, unconfirmed_since=0.0, mutation_pending=False, lacking={}
+    )
     return msgspec.structs.replace(state, facts=facts, journal=None)

@@ -7,12 +7,12 @@ new ones. Nothing here knows how an action is carried out.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from eni_tasks.domain import capacity, creation, interface_refusals, placement, watermark
-from eni_tasks.domain.blocked import Blocked
+from eni_tasks.domain.blocked import Blocked, utc
 from eni_tasks.domain.eligibility import eligible, occupying
+from eni_tasks.domain.eni_entries import eni_entries, unlisted
 from eni_tasks.domain.figures import cap, figures
 from eni_tasks.domain.tags import matches
 from eni_tasks.model.plan import Figures, Plan, Reason, SetDeleteOnTermination
@@ -25,7 +25,14 @@ if TYPE_CHECKING:
 
 # Gates that somebody outside has to open; the others open by themselves or are meant to be shut.
 _TROUBLE = frozenset(
-    {Reason.NO_INSTANCE_ID, Reason.INSTANCE_TAKEN, Reason.NO_INTERFACES, Reason.LIMITS_UNKNOWN, Reason.FACTS_TOO_OLD}
+    {
+        Reason.NO_INSTANCE_ID,
+        Reason.INSTANCE_TAKEN,
+        Reason.MULTI_POOL,
+        Reason.NO_INTERFACES,
+        Reason.LIMITS_UNKNOWN,
+        Reason.FACTS_TOO_OLD,
+    }
 )
 
 
@@ -43,9 +50,10 @@ def plan(state: NodeState, policy: Policy, now: float) -> Plan:
     known = figures(state, policy)
     gate = _gate(state)
     if isinstance(gate, Blocked):
-        return _answer(known, None, gate.reason, (gate.sentence,), blocked=gate.reason in _TROUBLE)
+        unread = gate.reason is Reason.NOT_READ and state.facts is not None and bool(state.facts.problem)
+        return _answer(known, None, gate.reason, (gate.sentence,), blocked=unread or gate.reason in _TROUBLE)
     if known.needed == 0:
-        return _outliving(state, policy, known, now) or _complete(state.node, policy, known)
+        return _outliving(state, policy, known, now) or _complete(state, policy, gate, known)
     return _serve(state, policy, gate, known, now)
 
 
@@ -56,7 +64,10 @@ def _gate(state: NodeState) -> Blocked | Limits:
     node = state.node
     instance = f"instance {node.instance_id} of {node.name}"
     if state.interfaces is None:
-        return Blocked(Reason.NOT_READ, f"The interfaces of {instance} have not been read well: they are read first.")
+        problem = f" {state.facts.problem}" if state.facts else ""
+        return Blocked(
+            Reason.NOT_READ, f"The interfaces of {instance} have not been read well: they are read first.{problem}"
+        )
     if not state.interfaces:
         return Blocked(
             Reason.NO_INTERFACES,
@@ -81,10 +92,11 @@ def _too_old(state: NodeState, policy: Policy, now: float) -> Blocked | None:
     what, oldest = min(read_at.items(), key=lambda item: item[1])
     if now - oldest <= policy.facts_max_age_seconds:
         return None
-    fails = f" The last read failed: {state.read_failure}." if state.read_failure else ""
+    failure = (state.facts.problem if state.facts else "") or state.read_failure
+    fails = f" The last read failed: {failure.rstrip('.')}." if failure else ""
     return Blocked(
         Reason.FACTS_TOO_OLD,
-        f"{what} were last read at {_utc(oldest)}: nothing is changed until a read succeeds.{fails}",
+        f"{what} were last read at {utc(oldest)}: nothing is changed until a read succeeds.{fails}",
     )
 
 
@@ -105,6 +117,12 @@ def _left_alone(state: NodeState) -> Blocked | None:
             f"Instance {node.instance_id} belongs to {state.instance_owner}, which has named it for longer: nothing is "
             f"done for {node.name} until only one of the two names it.",
         )
+    if node.multi_pool:
+        return Blocked(
+            Reason.MULTI_POOL,
+            f"The agent of {node.name} asks for addresses in spec.ipam.pools.requested, as agents of Cilium 1.20 and "
+            "later do, which is not read: its pool stays as it is. Run an agent of Cilium 1.19 or earlier there.",
+        )
     return None
 
 
@@ -124,41 +142,37 @@ def _serve(state: NodeState, policy: Policy, limits: Limits, known: Figures, now
         needed_count=known.needed,
         available=known.available,
         max_above_watermark=node.max_above_watermark,
-        cap=cap(state, limits),
+        cap=cap(state, limits, known.available),
     )
+    hidden = unlisted(state, eni_entries(state.obj, state))
+    before = (need, hidden) if hidden else (need,)
     candidates = placement.candidates(state, policy, limits)
     assign, sentences = placement.place(candidates, want)
     if assign is not None:
-        return _answer(known, assign, Reason.DEFICIT, (need, *sentences))
+        return _answer(known, assign, Reason.DEFICIT, (*before, *sentences))
     created = _no_slot(state, limits, now, any_room=bool(candidates)) or creation.create(
         state, policy, limits, _secondaries(state, limits, known, want)
     )
+    if isinstance(created, Blocked) and hidden:
+        # First of all the node lacks what it holds already.
+        why = (need, *sentences, created.sentence, hidden)
+        return _answer(known, None, Reason.SUBNET_NOT_LISTED, why, blocked=True)
     if isinstance(created, Blocked):
         return _answer(known, None, created.reason, (need, *sentences, created.sentence), blocked=True)
     action, sentence = created
-    return _answer(known, action, Reason.DEFICIT, (need, *sentences, sentence))
+    return _answer(known, action, Reason.DEFICIT, (*before, *sentences, sentence))
 
 
 def _secondaries(state: NodeState, limits: Limits, known: Figures, want: int) -> int:
     # Where pods may get primaries, the new interface's own counts against the cap as well.
     primaries = 1 if state.node.use_primary_address else 0
-    return watermark.capped(want + primaries, available=known.available, cap=cap(state, limits)) - primaries
+    most = cap(state, limits, known.available)
+    return watermark.capped(want + primaries, available=known.available, cap=most) - primaries
 
 
 def _no_slot(state: NodeState, limits: Limits, now: float, *, any_room: bool) -> Blocked | None:
     node = state.node
     most = limits.max_interfaces
-    if node.first_interface_index >= most:
-        return Blocked(
-            Reason.AT_CAPACITY,
-            f"first-interface-index {node.first_interface_index} leaves none of the {most} interfaces of {node.name} "
-            "to pods: lower it, or use a larger instance type.",
-        )
-    if capacity.addresses_per_interface(limits, node) == 0:
-        return Blocked(
-            Reason.AT_CAPACITY,
-            f"The interfaces of {node.name} carry no address besides their own: use a larger instance type.",
-        )
     if capacity.free_slots(limits, state.interfaces or ()) > 0:
         return _refused_interface(state, limits, now)
     all_attached = f"All {most} interfaces that {node.name} can carry are attached"
@@ -175,12 +189,12 @@ def _refused_interface(state: NodeState, limits: Limits, now: float) -> Blocked 
     next_try_at = interface_refusals.next_try_at(state.memory, state.node)
     if next_try_at <= now:
         return None
-    attached = len(occupying(state.interfaces or ()))
+    attached = len(occupying(state.interfaces or (), limits.network_card))
     return Blocked(
         Reason.INTERFACE_REFUSED,
-        f"EC2 refused a further interface of {state.node.instance_id} at {_utc(state.memory.interface_refused_at)} "
+        f"EC2 refused a further interface of {state.node.instance_id} at {utc(state.memory.interface_refused_at)} "
         f"({attached} are attached, its type allows {limits.max_interfaces}; volumes may take slots, too). The next "
-        f"try is at {_utc(next_try_at)}, or at once with `eni-tasks maintain {state.node.name}`.",
+        f"try is at {utc(next_try_at)}, or at once with `eni-tasks maintain {state.node.name}`.",
     )
 
 
@@ -198,23 +212,41 @@ def _outliving(state: NodeState, policy: Policy, known: Figures, now: float) -> 
     return None
 
 
-def _complete(node: Node, policy: Policy, known: Figures) -> Plan:
+def _complete(state: NodeState, policy: Policy, limits: Limits, known: Figures) -> Plan:
+    node = state.node
     uncapped = watermark.needed(
         available=known.available,
         used=known.used,
         pre_allocate=capacity.effective_pre_allocate(node, policy),
         min_allocate=node.min_allocate,
-        cap=0,
+        cap=None,
     )
+    hidden = unlisted(state, eni_entries(state.obj, state))
+    before = (hidden,) if hidden else ()
     if uncapped == 0:
-        return _answer(known, None, Reason.AT_SIZE, (f"{_holds(node, known)}: nothing is needed.",))
+        return _answer(known, None, Reason.AT_SIZE, (*before, f"{_holds(node, known)}: nothing is needed."))
+    if hidden:
+        why = (f"{_holds(node, known)}: with what can't be shown that is all it may hold.", hidden)
+        return _answer(known, None, Reason.SUBNET_NOT_LISTED, why, blocked=True)
+    if known.capacity == 0:
+        return _answer(known, None, Reason.AT_CAPACITY, (_no_capacity(node, limits),), blocked=True)
     most = f"its max-allocate, {node.max_allocate}" if node.max_allocate else f"all it can carry, {known.capacity}"
     return _answer(known, None, Reason.AT_CAPACITY, (f"{_holds(node, known)}: that is {most}.",))
 
 
-def _utc(seconds: float) -> str:
-    # An absolute time: a sentence that changed with each look would be written into the object each time.
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+def _no_capacity(node: Node, limits: Limits) -> str:
+    most = limits.max_interfaces
+    if node.first_interface_index >= most:
+        return (
+            f"first-interface-index {node.first_interface_index} leaves none of the {most} interfaces of {node.name} "
+            "to pods: lower it, or use a larger instance type."
+        )
+    if capacity.addresses_per_interface(limits, node) == 0:
+        return f"The interfaces of {node.name} carry no address besides their own: use a larger instance type."
+    return (
+        f"All {most} interfaces that {node.name} can carry are attached and none may serve pods: detach or include "
+        "some, or use a larger instance type."
+    )
 
 
 def _holds(node: Node, known: Figures) -> str:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from eni_tasks.domain import capacity
-from eni_tasks.domain.addresses import pod_addresses, pool
+from eni_tasks.domain.eni_entries import eni_entries, usable_pool
 from eni_tasks.domain.json_patch import Operation, PatchWriter, Path
 from eni_tasks.errors import InvalidInput
 from eni_tasks.model.cilium_node import (
@@ -23,8 +23,6 @@ from eni_tasks.model.cilium_node import (
     Eni,
     EniSpec,
     EniStatus,
-    EniSubnet,
-    EniVpc,
     IpamSpec,
     IpamStatus,
     OperatorStatus,
@@ -36,8 +34,7 @@ from eni_tasks.model.cilium_node import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from eni_tasks.model.network import Infrastructure, Interface
-    from eni_tasks.model.node import Node, Policy
+    from eni_tasks.model.node import Policy
     from eni_tasks.model.state import NodeState
 
 _ENIS = ("status", "eni", "enis")
@@ -111,51 +108,9 @@ def desired(obj: CiliumNode, state: NodeState, policy: Policy) -> Desired:
         return Desired({}, {}, None, state.memory.trouble)
     if not interfaces or limits is None:
         return Desired(None, None, None, state.memory.trouble)
-    enis: dict[str, Eni] = {}
-    for interface in interfaces:
-        if interface.attachment_status == "attached":
-            entry = eni_entry(interface, node, state.infrastructure) or _acceptable(obj, interface)
-            if entry is not None:
-                enis[interface.id] = entry
-    addresses = {
-        address: interface_id
-        for address, interface_id in pool(interfaces, node).items()
-        if interface_id in enis and address in (enis[interface_id].addresses or ())
-    }
-    default = capacity.pre_allocate_default(limits, node.first_interface_index, policy.pre_allocate_default)
-    return Desired(enis, addresses, default, state.memory.trouble)
-
-
-def eni_entry(interface: Interface, node: Node, infrastructure: Infrastructure) -> Eni | None:
-    """Build an interface's entry of `status.eni.enis`; empty values are left out, as the agents do.
-
-    Args:
-        interface: an attached interface.
-        node: its node.
-        infrastructure: for the blocks of its subnet and VPC.
-
-    Returns:
-        The entry, or None while its subnet's or VPC's block is unknown.
-    """
-    subnet = infrastructure.subnets.get(interface.subnet_id)
-    vpc = infrastructure.vpcs.get(interface.vpc_id)
-    if subnet is None or vpc is None or not subnet.cidr or not vpc.primary_cidr:
-        return None
-    cidrs = tuple(cidr for cidr in vpc.secondary_cidrs if cidr)
-    return Eni(
-        id=interface.id,
-        ip=interface.primary_address,
-        mac=interface.mac or None,
-        description=interface.description or None,
-        number=interface.device_index or None,
-        subnet=EniSubnet(id=subnet.id, cidr=subnet.cidr),
-        vpc=EniVpc(id=vpc.id, primary_cidr=vpc.primary_cidr, cidrs=cidrs or None),
-        addresses=pod_addresses(interface, node) or None,
-        prefixes=interface.prefixes or None,
-        security_groups=interface.security_groups,
-        tags=interface.tags or None,
-        public_ip=interface.public_address or None,
-    )
+    enis = eni_entries(obj, state)
+    default = capacity.pre_allocate_default(limits, node, interfaces, policy.pre_allocate_default)
+    return Desired(enis, usable_pool(state, enis), default, state.memory.trouble)
 
 
 def _pool_removals(obj: CiliumNode, target: Desired) -> list[Operation]:
@@ -199,13 +154,6 @@ def _shown_pool(obj: CiliumNode) -> dict[str, PoolEntry | None] | None:
 
 def _shown_enis(obj: CiliumNode) -> dict[str, Eni | None] | None:
     return ((obj.status or Status()).eni or EniStatus()).enis
-
-
-def _acceptable(obj: CiliumNode, interface: Interface) -> Eni | None:
-    # What the object shows of the interface already, if an agent takes it: pods may live on it.
-    entry = (_shown_enis(obj) or {}).get(interface.id)
-    vpc = entry.vpc if entry else None
-    return entry if vpc and vpc.primary_cidr and all(vpc.cidrs or ()) else None
 
 
 def _put_entries(

@@ -31,7 +31,7 @@ def used_count(node: Node) -> int:
     return len(node.used)
 
 
-def needed(*, available: int, used: int, pre_allocate: int, min_allocate: int, cap: int) -> int:
+def needed(*, available: int, used: int, pre_allocate: int, min_allocate: int, cap: int | None) -> int:
     """Count the addresses that are missing to the node's watermarks.
 
     Args:
@@ -40,7 +40,7 @@ def needed(*, available: int, used: int, pre_allocate: int, min_allocate: int, c
         pre_allocate: free addresses wanted, defaults already applied; negative means "only
             min_allocate counts" (objects of Cilium 1.6 may say so).
         min_allocate: addresses wanted in total; 0 or less is none.
-        cap: most addresses the node may hold; 0 or less is no cap.
+        cap: most addresses the node may hold; None is no cap.
 
     Returns:
         The deficit, never negative.
@@ -51,7 +51,7 @@ def needed(*, available: int, used: int, pre_allocate: int, min_allocate: int, c
     return capped(short, available=available, cap=cap)
 
 
-def wanted(*, needed_count: int, available: int, max_above_watermark: int, cap: int) -> int:
+def wanted(*, needed_count: int, available: int, max_above_watermark: int, cap: int | None) -> int:
     """Count the addresses to ask for: the need and what may lie above it, within the cap.
 
     The cap is hard: it bounds the sum, not only the need.
@@ -60,7 +60,7 @@ def wanted(*, needed_count: int, available: int, max_above_watermark: int, cap: 
         needed_count: the deficit, from `needed`.
         available: distinct addresses on eligible interfaces.
         max_above_watermark: addresses that may be asked for in advance.
-        cap: most addresses the node may hold; 0 or less is no cap.
+        cap: most addresses the node may hold; None is no cap.
 
     Returns:
         0 if nothing is needed, else at least the need as far as the cap allows.
@@ -70,9 +70,9 @@ def wanted(*, needed_count: int, available: int, max_above_watermark: int, cap: 
     return capped(needed_count + max(0, max_above_watermark), available=available, cap=cap)
 
 
-def capped(count: int, *, available: int, cap: int) -> int:
-    """Bound a number of further addresses by what still fits below the cap (0 or less: no cap), and by 0."""
-    return max(0, min(count, cap - available) if cap > 0 else count)
+def capped(count: int, *, available: int, cap: int | None) -> int:
+    """Bound a number of further addresses by what still fits below the cap (None: no cap), and by 0."""
+    return max(0, count if cap is None else min(count, cap - available))
 
 
 def excess(*, available: int, used: int, pre_allocate: int, min_allocate: int, max_above_watermark: int) -> int:

@@ -53,7 +53,7 @@ def of_state(summary: StateSummary) -> Iterator[Sample]:
         yield Sample("ec2_rate_limit_share", (action,), bucket.share)
         if bucket.throttled_at is not None:
             yield Sample("ec2_throttled_timestamp_seconds", (action,), bucket.throttled_at)
-    for action in (*summary.buckets, LIMITS):
+    for action in dict.fromkeys((*summary.buckets, LIMITS)):
         yield Sample("ec2_breaker_open", (action,), action in summary.breakers)
     for subnet in summary.subnets:
         zone = subnet.availability_zone
@@ -74,7 +74,7 @@ def of_fleet(nodes: Sequence[NodeStatus], now: float) -> Iterator[Sample]:
     yield from _of_kind("ipam_ips", {word: sum(getattr(node, word) for node in nodes) for word in _ADDRESSES})
     yield Sample("ipam_nodes", ("total",), len(nodes))
     yield Sample("ipam_nodes", ("in-deficit",), sum(node.needed > 0 for node in nodes))
-    yield Sample("ipam_nodes", ("at-capacity",), sum(node.capacity > 0 >= node.remaining_interfaces for node in nodes))
+    yield Sample("ipam_nodes", ("at-capacity",), sum(_full(node) for node in nodes))
     reasons = Counter(node.reason for node in nodes)
     yield from _of_kind("nodes", {reason: reasons[reason] for reason in (*Reason, NOT_UNDERSTOOD, NOT_PUBLISHED)})
     yield Sample("nodes_ready", (), sum(node.ready for node in nodes))
@@ -101,7 +101,7 @@ def of_nodes(nodes: Iterable[NodeStatus]) -> Iterator[Sample]:
     """
     for node in nodes:
         label = (node.node,)
-        if node.capacity:
+        if node.capacity is not None:
             yield Sample("ipam_available_ips", label, node.capacity)
         yield Sample("ipam_used_ips", label, node.used)
         yield Sample("ipam_needed_ips", label, node.needed)
@@ -109,6 +109,10 @@ def of_nodes(nodes: Iterable[NodeStatus]) -> Iterator[Sample]:
 
 
 _ADDRESSES = ("available", "used", "needed")
+
+
+def _full(node: NodeStatus) -> bool:
+    return node.capacity is not None and node.remaining_interfaces <= 0
 
 
 def _of_kind(name: str, counts: dict[str, int]) -> Iterator[Sample]:

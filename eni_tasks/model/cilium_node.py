@@ -76,6 +76,18 @@ class PoolEntry(Value, frozen=True, gc=False):
     resource: str | None = None
 
 
+class PoolRequest(Value, frozen=True):
+    """An entry of `spec.ipam.pools.requested`; how much is asked for is not read."""
+
+    pool: str | None = None
+
+
+class Pools(Value, frozen=True):
+    """`spec.ipam.pools`, written by agents of Cilium 1.20 and later."""
+
+    requested: tuple[PoolRequest | None, ...] | None = None
+
+
 class IpamSpec(Value, frozen=True, rename="kebab"):
     """`spec.ipam`."""
 
@@ -84,6 +96,7 @@ class IpamSpec(Value, frozen=True, rename="kebab"):
     max_allocate: Count | None = None
     max_above_watermark: Count | None = None
     pool: dict[str, PoolEntry | None] | None = None
+    pools: Pools | None = None
 
 
 class Spec(Value, frozen=True, rename="kebab"):

@@ -27,10 +27,14 @@ class Bucket(NamedTuple):
 
 
 class Read(NamedTuple):
-    """An action that changes nothing. `optional` ones are called only with a setting that asks for it."""
+    """An action that changes nothing. `optional` ones are called only with a setting that asks for it.
+
+    `bucket` is AWS's documented rate limit of reads with a filter or pages, as all of ours are.
+    """
 
     name: str
     optional: bool = False
+    bucket: Bucket = Bucket(100, 20)
 
 
 class Mutation(NamedTuple):
@@ -91,4 +95,4 @@ MUTATIONS = (
 # Tags are given in the call that creates the interface; IAM checks them as an action of their own.
 TAGGING_ACTION, TAGGED_BY = "CreateTags", "CreateNetworkInterface"
 
-AWS_RATE_LIMITS: dict[str, tuple[float, float]] = {mutation.name: mutation.bucket for mutation in MUTATIONS}
+AWS_RATE_LIMITS: dict[str, tuple[float, float]] = {action.name: action.bucket for action in (*MUTATIONS, *READS)}

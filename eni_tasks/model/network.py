@@ -24,6 +24,7 @@ class Value(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Interface(Value, frozen=True):
     """A network interface (ENI) as EC2 describes it.
 
+    `primary_address` is "" for an interface without private IPv4 (IPv6 only, or for EFA only).
     `addresses` are the secondary addresses in EC2's order, without the primary (`primary_address`).
     `prefixes` are delegated /28 blocks, not expanded. `device_index` is None while unattached.
     `attachment_status` is EC2's: attaching, attached, detaching, detached, or "" while unattached.
@@ -53,7 +54,7 @@ class Interface(Value, frozen=True):
 
 
 class Vpc(Value, frozen=True):
-    """A VPC; `secondary_cidrs` are all associations but the primary's."""
+    """A VPC; `secondary_cidrs` are the blocks that are associated with it beside the primary one."""
 
     id: VpcId
     primary_cidr: str
@@ -88,7 +89,7 @@ class RouteTable(Value, frozen=True):
 
 
 class Limits(Value, frozen=True):
-    """What an instance type can carry on network card 0.
+    """What an instance type can carry on `network_card`, its default card: the only one that gets interfaces.
 
     `ipv4_per_interface` includes the primary address (EC2's Ipv4AddressesPerInterface).
     """
@@ -97,15 +98,20 @@ class Limits(Value, frozen=True):
     max_interfaces: int
     ipv4_per_interface: int
     ipv6_per_interface: int = 0
+    network_card: int = 0
     hypervisor: str = ""
     bare_metal: bool = False
 
 
 class Infrastructure(Value, frozen=True):
-    """What the nodes share: read together, replaced as a whole, `described_at` in Redis seconds."""
+    """What the nodes share: read together, replaced as a whole, `described_at` in Redis seconds.
+
+    `other_vpc_ids` are VPCs without nodes that were asked for, too, because interfaces of nodes are in them.
+    """
 
     vpcs: dict[str, Vpc] = {}
     subnets: dict[str, Subnet] = {}
     security_groups: dict[str, SecurityGroup] = {}
     route_tables: tuple[RouteTable, ...] = ()
+    other_vpc_ids: tuple[VpcId, ...] = ()
     described_at: float = 0.0

@@ -10,8 +10,11 @@ class Node(Value, frozen=True):
 
     Fields are named after the object's and already carry the rule of both generations: the later
     place wins if it is set, else the older place, else the default. `pre_allocate` is 0 where the
-    object gives none (the default depends on the instance's limits). `used` are the keys of
-    `status.ipam.used`; `pool` maps address to interface id as the object shows it now.
+    object gives none (the default depends on the instance's limits). `network_card` is the default card of the
+    instance's type, 0 while its limits are unknown. `multi_pool` says that the agent asks for addresses in
+    `spec.ipam.pools.requested` instead of `status.ipam.used`, as agents of Cilium 1.20 do. `used` are the keys of
+    `status.ipam.used`; `pool` maps address to interface id as the object shows it now, `shown_interfaces` are the
+    keys of its `status.eni.enis`.
     """
 
     name: NodeName
@@ -35,6 +38,9 @@ class Node(Value, frozen=True):
     use_primary_address: bool = False
     used: frozenset[str] = frozenset()
     pool: dict[str, str] = {}
+    shown_interfaces: frozenset[str] = frozenset()
+    network_card: int = 0
+    multi_pool: bool = False
     deleting: bool = False  # metadata.deletionTimestamp is set
     ignored: bool = False  # annotation ipam.cilium.io/ignore: "true"
 

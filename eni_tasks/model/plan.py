@@ -27,10 +27,12 @@ class Reason(StrEnum):
     NOT_READ = "instance-not-read"
     NO_INTERFACES = "instance-has-no-interfaces"
     LIMITS_UNKNOWN = "limits-unknown"
+    MULTI_POOL = "multi-pool-not-supported"
     AT_CAPACITY = "at-capacity"
     INTERFACE_REFUSED = "interface-refused"
     FACTS_TOO_OLD = "facts-too-old"
     NO_SUBNET = "no-subnet-with-room"
+    SUBNET_NOT_LISTED = "subnet-not-listed"
     NO_SELECTED_SUBNET = "subnet-selector-matches-nothing"
     NO_SECURITY_GROUP = "no-security-group"
     SECURITY_GROUP_NOT_ALLOWED = "security-group-not-allowed"
@@ -43,7 +45,7 @@ class Reason(StrEnum):
 class Figures(Value, frozen=True):
     """The node's figures: addresses on eligible interfaces, and what follows from them.
 
-    `capacity` is the most addresses the node can ever hold; 0 means unknown. `remaining_interfaces` can
+    `capacity` is the most addresses the node can ever hold; None while unknown. `remaining_interfaces` can
     take addresses: attached ones with room, and `free_slots` (negative if more hang there than allowed).
     """
 
@@ -51,7 +53,7 @@ class Figures(Value, frozen=True):
     used: int = 0
     needed: int = 0
     excess: int = 0
-    capacity: int = 0
+    capacity: int | None = None
     interfaces: int = 0
     remaining_interfaces: int = 0
     free_slots: int = 0
@@ -76,6 +78,7 @@ class CreateInterface(Value, frozen=True, tag="create"):
     description: str
     tags: dict[str, str]
     delete_on_termination: bool
+    network_card: int = 0
 
 
 class SetDeleteOnTermination(Value, frozen=True, tag="set-delete-on-termination"):

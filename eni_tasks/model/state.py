@@ -19,6 +19,9 @@ class Facts(Value, frozen=True):
     `mutation_pending` is set from the permission for a mutation until its outcome is recorded. `outdated` says
     that the last read began before the present state generation: later writes may be lost. While any of them is
     set, the interfaces count as unknown.
+
+    `lacking` are interfaces and addresses that are still among `interfaces` although reads lack them, each with the
+    start of the first of these reads. `problem` says why the last read could not be used.
     """
 
     instance_id: InstanceId
@@ -29,6 +32,8 @@ class Facts(Value, frozen=True):
     unconfirmed_since: float = 0.0
     mutation_pending: bool = False
     outdated: bool = False
+    lacking: dict[str, float] = {}
+    problem: str = ""
 
     @property
     def known(self) -> bool:
@@ -81,14 +86,16 @@ class NodeState(Value, frozen=True):
 class ReadResult(Value, frozen=True):
     """What a describe call showed of one instance, compared with its facts at `version` (0: there were none).
 
-    `unconfirmed` says that the read lacks something that was known. `served` says that the object shows
-    addresses: the node was served before, perhaps by a process of which this Redis has no record.
+    `unconfirmed` says that the read lacks something, and that nothing can be decided meanwhile. `lacking` is as in
+    `Facts`; what it names is still among `interfaces`. `served` says that the object shows addresses: the node was
+    served before, perhaps by a process of which this Redis has no record.
     """
 
     instance_id: InstanceId
     interfaces: tuple[Interface, ...]
     version: int
     unconfirmed: bool = False
+    lacking: dict[str, float] = {}
     served: bool = False
 
 

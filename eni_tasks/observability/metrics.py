@@ -181,6 +181,11 @@ EC2 = (
         "When EC2 last throttled the action, in seconds since 1970; absent if not within the hour",
         ("operation",),
     ),
+    Metric(
+        "ec2_items_left_out_total",
+        Kind.COUNTER,
+        "Items of EC2's answers that could not be understood; the log names each (`ec2_item_left_out`)",
+    ),
     Metric("ec2_breaker_open", Kind.GAUGE, "1 while the action is stopped for all workers", ("operation",)),
     Metric("paused", Kind.GAUGE, "1 while a person paused all mutations"),
 )

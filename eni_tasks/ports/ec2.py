@@ -9,18 +9,33 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
+from eni_tasks.errors import InvalidInput
 from eni_tasks.model.network import Infrastructure, InstanceId, Interface, InterfaceId, Limits, SubnetId, VpcId
+
+
+class ReadLimits(Protocol):
+    """What permits reads: asked before each page."""
+
+    def take(self, action: str) -> None:
+        """Wait shortly for the permission; raises TransientError if it takes longer: nothing is sent then."""
+        ...
+
+    def throttled(self, action: str) -> None:
+        """Take note that EC2 throttled the action."""
+        ...
 
 
 class Ec2(Protocol):
     """The calls that this system makes, and no other."""
 
-    def interfaces_of(self, instance_ids: Sequence[InstanceId]) -> Mapping[InstanceId, tuple[Interface, ...]]:
+    def interfaces_of(
+        self, instance_ids: Sequence[InstanceId]
+    ) -> Mapping[InstanceId, tuple[Interface, ...] | InvalidInput]:
         """Read all interfaces attached to instances, up to 200 instances in one call, all pages.
 
         Returns:
-            One entry per instance asked for; an instance of which EC2 showed nothing has ().
-            An item that cannot be understood leaves out its whole instance: that is unknown, not zero.
+            One entry per instance asked for; an instance of which EC2 showed nothing has (). One of which an item
+            can't be understood has the error that says why: that is unknown, not zero.
         """
         ...
 
@@ -50,7 +65,7 @@ class Ec2(Protocol):
         ...
 
     def limits(self, instance_types: Collection[str]) -> Mapping[str, Limits]:
-        """Read what the named types can carry on card 0; an unknown type is missing from the answer."""
+        """Read what the named types can carry on their default card; an unknown type is missing from the answer."""
         ...
 
     def create_interface(  # noqa: PLR0913 - EC2's own parameters
@@ -66,8 +81,10 @@ class Ec2(Protocol):
         """Create an interface; the same token with the same parameters answers the same interface."""
         ...
 
-    def attach_interface(self, interface_id: InterfaceId, instance_id: InstanceId, device_index: int) -> str:
-        """Attach to network card 0 at `device_index`; returns the attachment's id."""
+    def attach_interface(
+        self, interface_id: InterfaceId, instance_id: InstanceId, *, device_index: int, network_card: int
+    ) -> str:
+        """Attach to a network card at `device_index`; returns the attachment's id."""
         ...
 
     def set_delete_on_termination(self, interface_id: InterfaceId, attachment_id: str) -> None:

@@ -81,6 +81,9 @@ class OrphanCollector:
     def _pass(self, claim: Claim, report: Report) -> float | None:
         try:
             return self._collect(claim, report)
+        except Postponed as error:
+            report["stopped"] = str(error)
+            return PAUSE_SECONDS
         except Ec2Error as error:
             report["failed"] = str(error)
             logger().warning("orphans_not_listed", action=error.action, code=error.code, error=error.message)

@@ -23,6 +23,7 @@ from itertools import count
 
 import msgspec
 
+from eni_tasks.domain.eligibility import occupying
 from eni_tasks.domain.interface_refusals import accepted
 from eni_tasks.errors import Ec2Error, Ec2Reaction, LeaseLost
 from eni_tasks.model.network import Interface, InterfaceId
@@ -168,14 +169,21 @@ class InterfaceCreator:
     # -- attach ----------------------------------------------------------------------------------
     def _attach(self, claim: Claim, state: NodeState, creation: Creation, *, urgent: bool) -> Creation | Step:
         """Attach the interface at the first free device index."""
-        taken = {known.device_index for known in state.facts.interfaces} if state.facts else set()
+        attached = state.facts.interfaces if state.facts else ()
+        taken = {known.device_index for known in occupying(attached, creation.request.network_card)}
         index = creation.device_index
         for tries_left in reversed(range(MAX_INDEX_TRIES)):
             try:
                 attachment = self._mutator.call(
                     claim,
                     "AttachNetworkInterface",
-                    partial(self._ec2.attach_interface, creation.created.id, creation.request.instance_id, index),
+                    partial(
+                        self._ec2.attach_interface,
+                        creation.created.id,
+                        creation.request.instance_id,
+                        device_index=index,
+                        network_card=creation.request.network_card,
+                    ),
                     urgent=urgent,
                     instance_id=creation.request.instance_id,
                     journal=encode(msgspec.structs.replace(creation, step=CreationStep.ATTACHING, device_index=index)),
@@ -234,6 +242,7 @@ class InterfaceCreator:
             status="in-use",
             instance_id=creation.request.instance_id,
             device_index=index,
+            network_card=creation.request.network_card,
             attachment_id=attachment_id,
             attachment_status="attached",
         )

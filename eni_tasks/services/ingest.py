@@ -167,4 +167,4 @@ class Ingest:
         """The node without the fields that this system writes: its own write must not count as a change."""
         filled_in = not old.pre_allocate and node.pre_allocate <= self._policy.pre_allocate_default
         pre_allocate = 0 if filled_in else node.pre_allocate
-        return msgspec.structs.replace(node, pool={}, pre_allocate=pre_allocate)
+        return msgspec.structs.replace(node, pool={}, shown_interfaces=frozenset(), pre_allocate=pre_allocate)

@@ -4,19 +4,21 @@ Interfaces are read by the instances of known nodes, never by listing the accoun
 read, a subnet filter can't hide a node's first interface, and the cost follows the fleet. Each portion is merged,
 compared and acted upon before the next is read, nodes in deficit first.
 
-An interface or address that one read lacks may only be late (EC2's reads lag). The instance's facts are then
-unconfirmed (no mutation, no write) until a second, later read agrees.
+An interface or address that a read lacks may only be late: EC2's reads lag. What was known stays known until the loss
+is proven (`eni_tasks.domain.lacking`), and mutations continue on it. If nothing is known yet but what the object shows,
+the instance's facts are unconfirmed (no mutation, no write) until a later read agrees.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 
 from eni_tasks.domain.cilium_node import parse_node
-from eni_tasks.domain.estimate import figures_from_object, lacks_known, shows_missing_addresses
+from eni_tasks.domain.estimate import figures_from_object, lacks_used, missing_addresses
+from eni_tasks.domain.lacking import PROOF_SECONDS, believed, lacked
 from eni_tasks.domain.planner import plan
 from eni_tasks.domain.status import next_write
 from eni_tasks.domain.watermark import in_order
@@ -29,6 +31,7 @@ from eni_tasks.model.state import Facts, NodeState, ReadResult
 from eni_tasks.model.work import Claim, Pass, WorkKind
 from eni_tasks.observability.logs import logger
 from eni_tasks.ports.ec2 import Ec2
+from eni_tasks.services.mutate import Postponed
 from eni_tasks.services.work import Report, Work
 from eni_tasks.state import State
 from eni_tasks.state.limiter import LIMITS
@@ -38,14 +41,20 @@ NEGATIVE_LIMITS_SECONDS = 600.0  # an unknown instance type is asked for again a
 CONFIRM_MARGIN_SECONDS = 0.5  # a read that confirms must begin later than the settle time after the first
 LIMITS_BREAKER_SECONDS = 60.0
 LONGEST_RETRY_SECONDS = 60.0  # of a read that was not accepted; by then everything is read again
+LACKING_SECONDS = 15.0  # an instance of which a read lacks something is read again after this
 RETRY_SECONDS = 10.0  # after a failed read: trouble of the whole account isn't asked about more often
 MAX_PORTIONS = 50  # of one pass over requested instances: it has to end within its claim
 
 
 class Unread(NamedTuple):
-    """Nodes that need another read: those with unconfirmed facts, and those whose read was not accepted."""
+    """Nodes that need another read.
+
+    Nothing is done to those with `unconfirmed` facts until then. Of the `lacking` something was not shown. The read of
+    the `refused` was not accepted.
+    """
 
     unconfirmed: list[NodeName]
+    lacking: list[NodeName]
     refused: list[tuple[NodeName, InstanceId]]
 
 
@@ -95,6 +104,10 @@ class Refresh:
             logger().warning("read_failed", name=claim.name, action=error.action, code=error.code, error=error.message)
             report |= {"failed": str(error), "again_after_seconds": RETRY_SECONDS}
             return RETRY_SECONDS
+        except Postponed as error:
+            wait = max(1.0, error.retry_after_seconds or 0.0)
+            report |= {"stopped": str(error), "again_after_seconds": wait}
+            return wait
         if count and claim.name == Pass.INVENTORY:
             self._state.reads.note_success()
         report["instances"] = count
@@ -152,7 +165,8 @@ class Refresh:
         facts = self._state.facts.get([node.instance_id]).get(node.instance_id)
         report: dict[str, Any] = {"node": name, "instance": node.instance_id}
         if facts is None or not facts.known:
-            said = (
+            said = facts.problem if facts is not None else ""
+            said = said or (
                 f"The read of {node.instance_id} was not accepted: it contradicts what was known, shows nothing, or a "
                 f"mutation is pending. It is read again in {self._settle_seconds:.0f} s; nothing is changed until then."
             )
@@ -170,13 +184,31 @@ class Refresh:
         tagged = self._ec2.tagged_instances(self._instance_tags)
         return [node for node in nodes if node.instance_id in tagged]
 
-    def _read_infrastructure(self, nodes: Iterable[Node]) -> None:
-        """Read what nodes share; it is replaced as a whole or, when a page fails, not at all."""
+    def _read_infrastructure(self, nodes: Iterable[Node], others: Collection[VpcId] = ()) -> None:
+        """Read what nodes share; it is replaced as a whole or, when a page fails, not at all.
+
+        Args:
+            nodes: all nodes.
+            others: VPCs that only interfaces are in; those that EC2 described before are read again, too.
+        """
         vpc_ids: set[VpcId] = {node.vpc_id for node in nodes if node.vpc_id}
         if vpc_ids:
+            known = self._state.network.infrastructure() or Infrastructure()
+            described = {vpc_id for vpc_id in known.other_vpc_ids if vpc_id in known.vpcs}
+            other_vpc_ids = tuple(sorted({*described, *others} - vpc_ids))
             started_at = self._state.now()
-            answer = self._ec2.infrastructure(sorted(vpc_ids))
-            self._state.network.put_infrastructure(msgspec.structs.replace(answer, described_at=started_at))
+            answer = self._ec2.infrastructure([*sorted(vpc_ids), *other_vpc_ids])
+            answer = msgspec.structs.replace(answer, described_at=started_at, other_vpc_ids=other_vpc_ids)
+            self._state.network.put_infrastructure(answer)
+
+    def _read_other_vpcs(self, shown: Iterable[Interface]) -> None:
+        """Have the VPCs described that interfaces are in and no node: the object shows every attached interface."""
+        known = self._state.network.infrastructure()
+        if known is not None:
+            asked_for = {*known.vpcs, *known.other_vpc_ids}
+            others = {interface.vpc_id for interface in shown if interface.vpc_id} - asked_for
+            if others:
+                self._read_infrastructure(_parsed(self._state.nodes.all_objects()), others)
 
     def _read_limits(self, nodes: Sequence[Node]) -> None:
         """Ask once, by name, for all types that were not asked for yet."""
@@ -213,8 +245,8 @@ class Refresh:
         # Nothing is done to a node with unconfirmed facts until it is read once more. What the periodic read
         # could not enter, the next periodic read will.
         delay_seconds = self._settle_seconds + CONFIRM_MARGIN_SECONDS
-        if unread.unconfirmed:
-            self._state.reads.request(unread.unconfirmed, delay_seconds=delay_seconds)
+        self._state.reads.request(unread.lacking, delay_seconds=LACKING_SECONDS)
+        self._state.reads.request(unread.unconfirmed, delay_seconds=delay_seconds)
         if requested:
             self._state.reads.retry(unread.refused, first_seconds=delay_seconds, longest_seconds=LONGEST_RETRY_SECONDS)
 
@@ -223,7 +255,11 @@ class Refresh:
         instance_ids = [node.instance_id for node in nodes]
         before = self._state.facts.get(instance_ids)
         started_at = self._state.now()
-        shown = self._ec2.interfaces_of(instance_ids)
+        answer = self._ec2.interfaces_of(instance_ids)
+        problems = {id_: str(found) for id_, found in answer.items() if isinstance(found, InvalidInput)}
+        self._state.facts.note_problems(problems)
+        shown = {id_: found for id_, found in answer.items() if not isinstance(found, InvalidInput)}
+        self._read_other_vpcs(interface for interfaces in shown.values() for interface in interfaces)
         results = {
             node.name: result
             for node in nodes
@@ -232,8 +268,16 @@ class Refresh:
         }
         accepted = self._state.facts.merge(list(results.values()), started_at=started_at)
         known = {name for name, ok in zip(results, accepted, strict=True) if ok}
+        pending = {facts.instance_id for facts in before.values() if facts.mutation_pending}
+        lacking = [name for name in results if name in known and results[name].lacking]
         return Unread(
-            unconfirmed=[name for name in results if name in known and results[name].unconfirmed],
+            unconfirmed=[
+                name
+                for name in results
+                if (name in known and results[name].unconfirmed)
+                or (name in lacking and results[name].instance_id in pending)
+            ],
+            lacking=lacking,
             refused=[(node.name, node.instance_id) for node in nodes if node.name not in known],
         )
 
@@ -241,24 +285,32 @@ class Refresh:
         self, node: Node, interfaces: tuple[Interface, ...], known: Facts | None, started_at: float
     ) -> ReadResult | None:
         """What is to be merged for one instance, if anything."""
-        if known is None and not interfaces:
+        if (known is None or not known.described_at) and not interfaces:
             # A new instance that EC2 does not list yet looks like this; so does one that is gone.
             logger().warning("instance_shows_no_interfaces", node=node.name, instance=node.instance_id)
             return None
-        lacks = known is not None and lacks_known(known.interfaces, interfaces)
-        if known is None or known.unconfirmed_since:
-            # There are no accepted facts to compare with: what pods may use already must be there.
-            lacks = lacks or shows_missing_addresses(node, interfaces)
-        confirmed = known is not None and 0 < known.unconfirmed_since < started_at - self._settle_seconds
-        if lacks:
-            logger().warning("read_lacks_something", node=node.name, instance=node.instance_id, believed=confirmed)
-        return ReadResult(
+        result = ReadResult(
             instance_id=node.instance_id,
             interfaces=interfaces,
             version=known.version if known is not None else 0,
-            unconfirmed=lacks and not confirmed,
             served=bool(node.pool),
         )
+        if known is not None and known.described_at and not (known.unconfirmed_since or known.outdated):
+            joined, lacking = believed(known, interfaces, started_at)
+            if lacking:
+                logger().warning(
+                    "read_lacks_something", node=node.name, instance=node.instance_id, lacking=len(lacking)
+                )
+            return msgspec.structs.replace(result, interfaces=joined, lacking=lacking)
+        # There are no accepted facts to join the read with: what was seen, and what pods may use, must be there.
+        seen_before = known is not None and bool(lacked(known.interfaces, interfaces))
+        if not (seen_before or missing_addresses(node, interfaces)):
+            return result
+        proof = PROOF_SECONDS if seen_before or lacks_used(node, interfaces) else 0.0
+        since = known.unconfirmed_since if known is not None else 0.0
+        confirmed = 0 < since < started_at - max(proof, self._settle_seconds)
+        logger().warning("read_lacks_something", node=node.name, instance=node.instance_id, believed=confirmed)
+        return msgspec.structs.replace(result, unconfirmed=not confirmed)
 
     # -- what follows ----------------------------------------------------------------------------
     def _enqueue_what_follows(self, names: Sequence[NodeName]) -> None:
@@ -295,7 +347,7 @@ def _new_trouble(state: NodeState, decision: Plan) -> bool:
 
 
 def _shows_missing(state: NodeState) -> bool:
-    return state.interfaces is not None and shows_missing_addresses(state.node, state.interfaces)
+    return state.interfaces is not None and bool(missing_addresses(state.node, state.interfaces))
 
 
 def _parsed(objects: Iterable[CiliumNode]) -> Iterable[Node]:

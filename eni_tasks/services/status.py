@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
+from eni_tasks.domain import lacking
 from eni_tasks.domain.planner import plan
 from eni_tasks.domain.status import next_write
 from eni_tasks.errors import NodeGone
@@ -47,7 +48,7 @@ class NodeStatus(Value, frozen=True, omit_defaults=False):
     used: int = 0
     needed: int = 0
     published: int = 0
-    capacity: int = 0
+    capacity: int | None = None
     remaining_interfaces: int = 0
     free_slots: int = 0
     described_at: float | None = None
@@ -237,6 +238,8 @@ class Status:
         complete = _complete(state, decision)
         shown = complete and next_write(state.obj, state, self._policy) is None
         reason, explanation = decision.reason.value, decision.explanation
+        if state.facts is not None and (said := lacking.explain(state.facts, node)):
+            explanation = (said, *explanation)
         if complete and not shown:
             reason, explanation = NOT_PUBLISHED, (*explanation, _why_not_shown(state))
         return NodeStatus(
@@ -275,11 +278,15 @@ def _why_unknown(state: NodeState) -> str:
     facts = state.facts
     if facts is None:
         return "the instance was not read yet"
+    if facts.problem:
+        return facts.problem
     if facts.outdated:
         return "Redis was restarted, failed over or emptied since the instance was read; it is read again"
     if facts.mutation_pending:
         return "a mutation is pending, or its outcome is unknown"
-    return "a read lacks what was known before; it is read again" if facts.unconfirmed_since else ""
+    if facts.unconfirmed_since:
+        return "a read lacks what was known before; it is read again"
+    return ""
 
 
 def _interfaces(state: NodeState) -> tuple[InterfaceStatus, ...]:

@@ -21,7 +21,16 @@ from eni_tasks.state.connection import DAY_MS, PORTION_COUNT, Command, Script, m
 from eni_tasks.state.keys import Keys
 
 EVENTS_KEPT_COUNT = 10_000
-FACTS_FIELDS = ("interfaces", "described_at", "mutated_at", "version", "unconfirmed_since", "mutation_pending")
+FACTS_FIELDS = (
+    "interfaces",
+    "described_at",
+    "mutated_at",
+    "version",
+    "unconfirmed_since",
+    "mutation_pending",
+    "lacking",
+    "problem",
+)
 
 Item = tuple[NodeName | Pass, Urgency]
 

@@ -12,8 +12,11 @@ import msgspec
 from eni_tasks.model.network import InstanceId, Interface
 from eni_tasks.model.state import Facts, ReadResult
 from eni_tasks.state.commands import FACTS_FIELDS, encode
-from eni_tasks.state.connection import DAY_MS, PORTION_COUNT, Connection, Script, milliseconds, seconds
+from eni_tasks.state.connection import DAY_MS, PORTION_COUNT, Command, Connection, Script, milliseconds, seconds
 
+PROBLEM_LONGEST = 300
+
+_decode_lacking = msgspec.json.Decoder(dict[str, float]).decode
 _decode_interfaces = msgspec.json.Decoder(tuple[Interface, ...]).decode
 
 
@@ -58,7 +61,8 @@ class FactsCache:
 
         A result is refused (False) if the read started before the last mutation ended plus the settle time, if
         it started before the last accepted read, or if the facts are no longer at the version that it was
-        compared with. With `unconfirmed` the interfaces stay as they are.
+        compared with. With `unconfirmed` the interfaces stay as they are. While it lacks something, a mutation
+        whose outcome is unknown stays pending.
 
         Args:
             results: what the call showed, per instance.
@@ -79,11 +83,21 @@ class FactsCache:
                     settle_ms,
                     DAY_MS,
                     int(one.served),
+                    encode(one.lacking) if one.lacking else b"",
                 ],
             )
             for one in results
         )
         return [answer == 1 for answer in self._connection.send(*scripts)]
+
+    def note_problems(self, problems: Mapping[InstanceId, str]) -> None:
+        """Store, per instance, why its last read could not be used; the next accepted one deletes it."""
+        commands: list[Command] = []
+        for instance_id, problem in problems.items():
+            key = self._keys.facts(instance_id)
+            commands += [("HSET", key, "problem", problem[:PROBLEM_LONGEST]), ("PEXPIRE", key, DAY_MS)]
+        if commands:
+            self._connection.send(*commands)
 
     def remove(self, instance_id: InstanceId) -> None:
         """Delete what is known of an instance."""
@@ -93,17 +107,19 @@ class FactsCache:
 def decode_facts(
     instance_id: InstanceId, values: Sequence[bytes | None], *, generation_began_at: float
 ) -> Facts | None:
-    """Decode the fields FACTS_FIELDS of a facts hash; None where nothing was ever read well."""
-    interfaces, described_at, mutated_at, version, unconfirmed_since, mutation_pending = values
-    if interfaces is None:
+    """Decode the fields FACTS_FIELDS of a facts hash; None where nothing was ever read."""
+    interfaces, described_at, mutated_at, version, unconfirmed_since, mutation_pending, lacking, problem = values
+    if interfaces is None and problem is None:
         return None
     return Facts(
         instance_id=instance_id,
-        interfaces=_decode_interfaces(interfaces),
+        interfaces=_decode_interfaces(interfaces) if interfaces is not None else (),
         described_at=seconds(described_at),
         mutated_at=seconds(mutated_at),
         version=int(version or 0),
         unconfirmed_since=seconds(unconfirmed_since),
         mutation_pending=mutation_pending is not None,
-        outdated=seconds(described_at) < generation_began_at,
+        outdated=interfaces is None or seconds(described_at) < generation_began_at,
+        lacking=_decode_lacking(lacking) if lacking else {},
+        problem=problem.decode(errors="replace") if problem else "",
     )

@@ -1,4 +1,4 @@
-"""What permits a mutation of EC2: the claim, the pause, the breakers, and one token bucket per action.
+"""What permits a call of EC2: one token bucket per action; for mutations also the claim, the pause and the breakers.
 
 Every method raises StateUnavailable when Redis does not answer.
 """
@@ -58,7 +58,7 @@ class Draw(Value, frozen=True):
 
 
 class Limiter:
-    """Permissions for mutations, shared by all workers.
+    """Permissions for calls of EC2, shared by all workers.
 
     Args:
         connection: the way to Redis.
@@ -119,6 +119,11 @@ class Limiter:
             why=why.decode(),
             probe=why == b"probe",
         )
+
+    def take_read(self, action: str) -> float:
+        """Take a token for a read; answers the seconds to wait before asking again, 0 if it was taken."""
+        wait_ms = self._connection.run("take_read", [self._keys.bucket(action)], self.buckets.get(action, (0.0, 0.0)))
+        return int(wait_ms) / 1000
 
     def throttled(self, action: str) -> None:
         """Halve the shared rate of an action that EC2 throttled (at most once a second)."""

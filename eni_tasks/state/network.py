@@ -57,9 +57,10 @@ class NetworkCache:
             [self._keys.infrastructure, self._keys.ledger, self._keys.ledger_entries],
             [encode(infrastructure), milliseconds(infrastructure.described_at), self._settle_ms],
         )
-        if infrastructure.vpcs:
+        of_nodes = infrastructure.vpcs.keys() - set(infrastructure.other_vpc_ids)
+        if of_nodes:
             now_ms = self._connection.now_ms()
-            words = [word for vpc_id in infrastructure.vpcs for word in (now_ms, vpc_id)]
+            words = [word for vpc_id in sorted(of_nodes) for word in (now_ms, vpc_id)]
             self._connection.send(
                 ("ZADD", self._keys.vpcs, *words),
                 ("ZREMRANGEBYSCORE", self._keys.vpcs, "-inf", now_ms - VPC_KEPT_MS),

@@ -233,7 +233,7 @@ class Summary:
 
     @property
     def _breakers(self) -> tuple[str, ...]:
-        return (*self._buckets, LIMITS)
+        return tuple(dict.fromkeys((*self._buckets, LIMITS)))
 
     def _statuses(self, keys: Sequence[str]) -> list[WorkStatus]:
         *answers, time = self._connection.send(*(("HMGET", key, *WORK_FIELDS) for key in keys), ("TIME",))

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 from botocore import xform_name
 
 from eni_tasks.adapters.ec2.errors import CALL_ERRORS, CREDENTIALS_REFUSED, translate
+from eni_tasks.errors import Ec2Error
 
 if TYPE_CHECKING:
     from eni_tasks.adapters.ec2.client import Ec2Clients
+    from eni_tasks.ports.ec2 import ReadLimits
 
 OK = "OK"
 
@@ -27,10 +29,12 @@ class Ec2Calls:
     Args:
         clients: where the boto3 clients come from.
         observe: called after every call, also one that failed.
+        read_limits: what permits reads; None for a process that makes a handful.
     """
 
-    def __init__(self, clients: Ec2Clients, observe: Observer) -> None:
+    def __init__(self, clients: Ec2Clients, observe: Observer, read_limits: ReadLimits | None = None) -> None:
         self._clients = clients
+        self._read_limits = read_limits
         self._observe = observe
 
     def read(self, action: str, **parameters: Any) -> Answer:
@@ -43,13 +47,21 @@ class Ec2Calls:
         Raises:
             Ec2Error: EC2 refused or did not answer.
             InvalidInput: no client can be made (no region).
+            TransientError: the rate limit does not permit it now; nothing was sent.
         """
-        return self._send(action, parameters, mutation=False)
+        if self._read_limits is not None:
+            self._read_limits.take(action)
+        try:
+            return self._send(action, parameters, mutation=False)
+        except Ec2Error as error:
+            if error.throttled and self._read_limits is not None:
+                self._read_limits.throttled(action)
+            raise
 
     def mutate(self, action: str, **parameters: Any) -> Answer:
         """Change something; the request leaves this process once, whatever happens to its answer.
 
-        Args and Raises are those of `read`.
+        Its rate limit is the caller's business. Args and Raises are otherwise those of `read`.
         """
         return self._send(action, parameters, mutation=True)
 

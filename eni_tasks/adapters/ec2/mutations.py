@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from eni_tasks.adapters.ec2.calls import Ec2Calls
     from eni_tasks.model.network import InstanceId, Interface, InterfaceId, SubnetId
 
-NETWORK_CARD = 0
-
 _INTERFACE_GONE = "InvalidNetworkInterfaceID.NotFound"
 
 
@@ -62,17 +60,22 @@ class Ec2Mutations:
         )
         if "NetworkInterface" not in answer:
             raise malformed(action, f"for {subnet_id} names no interface", mutation=True)
-        return interface_in(action, answer["NetworkInterface"], mutation=True)
+        interface = interface_in(action, answer["NetworkInterface"], mutation=True)
+        if not interface.primary_address:
+            raise malformed(action, f"shows {interface.id} without a private IPv4 address", mutation=True)
+        return interface
 
-    def attach_interface(self, interface_id: InterfaceId, instance_id: InstanceId, device_index: int) -> str:
-        """Attach to network card 0 at `device_index`; see the port."""
+    def attach_interface(
+        self, interface_id: InterfaceId, instance_id: InstanceId, *, device_index: int, network_card: int
+    ) -> str:
+        """Attach to a network card at `device_index`; see the port."""
         # Without the card EC2 takes indexes of another card for taken on types with several.
         answer = self._calls.mutate(
             "AttachNetworkInterface",
             NetworkInterfaceId=interface_id,
             InstanceId=instance_id,
             DeviceIndex=device_index,
-            NetworkCardIndex=NETWORK_CARD,
+            NetworkCardIndex=network_card,
         )
         attachment_id = answer.get("AttachmentId")
         if not attachment_id:

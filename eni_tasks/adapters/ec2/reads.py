@@ -39,9 +39,11 @@ class Ec2Reads:
     _calls: Ec2Calls
     _warn: Callable[[str], None]
 
-    def interfaces_of(self, instance_ids: Sequence[InstanceId]) -> Mapping[InstanceId, tuple[Interface, ...]]:
+    def interfaces_of(
+        self, instance_ids: Sequence[InstanceId]
+    ) -> Mapping[InstanceId, tuple[Interface, ...] | InvalidInput]:
         """Read all interfaces attached to instances; see the port."""
-        found: dict[InstanceId, tuple[Interface, ...]] = {}
+        found: dict[InstanceId, tuple[Interface, ...] | InvalidInput] = {}
         for batch in _batches(_plain(instance_ids), FILTER_VALUES):
             found |= self._interfaces_of_batch(batch)
         return found
@@ -73,7 +75,8 @@ class Ec2Reads:
         for batch in _batches(_plain(vpc_ids), FILTER_VALUES):
             filters = [_filter("status", ["available"]), _filter("vpc-id", batch), *tagged]
             items += self._listing("DescribeNetworkInterfaces", "NetworkInterfaces", MaxResults=PAGE, Filters=filters)
-        return tuple(filter(None, self._understood(items, interface_from_item)))
+        # What this system makes has a private IPv4 address.
+        return tuple(found for found in self._understood(items, interface_from_item) if found.primary_address)
 
     def tagged_instances(self, tags: Mapping[str, str]) -> frozenset[InstanceId]:
         """Name the instances that carry all `tags`; none for no tags. See the port."""
@@ -119,27 +122,31 @@ class Ec2Reads:
             found |= {limits.instance_type: limits for limits in self._understood(items, translate.limits)}
         return found
 
-    def _interfaces_of_batch(self, instance_ids: Sequence[InstanceId]) -> dict[InstanceId, tuple[Interface, ...]]:
+    def _interfaces_of_batch(
+        self, instance_ids: Sequence[InstanceId]
+    ) -> dict[InstanceId, tuple[Interface, ...] | InvalidInput]:
         found: dict[InstanceId, list[Interface]] = {instance_id: [] for instance_id in instance_ids}
+        unclear: dict[InstanceId, InvalidInput] = {}
         for item in self._listing(
             "DescribeNetworkInterfaces",
             "NetworkInterfaces",
             MaxResults=PAGE,
             Filters=[_filter("attachment.instance-id", instance_ids)],
         ):
-            try:
-                interface = interface_from_item(item)
-            except InvalidInput as error:
-                unclear = InstanceId(item.get("Attachment", {}).get("InstanceId", ""))
-                if unclear not in instance_ids:
-                    # It may belong to any of them, so none of them is known.
-                    raise malformed("DescribeNetworkInterfaces", f"cannot be used: {error}", mutation=False) from error
-                found.pop(unclear, None)
-                self._warn(f"instance {unclear} is left out of this read: {error}")
+            instance_id = InstanceId(item.get("Attachment", {}).get("InstanceId", ""))
+            if not instance_id:
+                # It may belong to any of them, so none of them is known.
+                name = item.get("NetworkInterfaceId", "without id")
+                what = f"cannot be used: EC2 interface {name}: its attachment names no instance."
+                raise malformed("DescribeNetworkInterfaces", what, mutation=False)
+            if instance_id not in found:
                 continue
-            if interface is not None and interface.instance_id in found:
-                found[interface.instance_id].append(interface)
-        return {instance_id: tuple(interfaces) for instance_id, interfaces in found.items()}
+            try:
+                found[instance_id].append(interface_from_item(item))
+            except InvalidInput as error:
+                unclear[instance_id] = error
+                self._warn(f"instance {instance_id} is left out of this read: {error}")
+        return {instance_id: tuple(interfaces) for instance_id, interfaces in found.items()} | unclear
 
     def _instance_types(self, names: list[str]) -> list[Item]:
         """Ask for types by name; those that EC2 does not know are left out."""
@@ -190,16 +197,12 @@ def interface_in(action: str, item: Item, *, mutation: bool) -> Interface:
     """Read the interface that an answer is about.
 
     Raises:
-        Ec2Error: the item cannot be understood, or has no private IPv4 address.
+        Ec2Error: the item cannot be understood.
     """
     try:
-        interface = interface_from_item(item)
+        return interface_from_item(item)
     except InvalidInput as error:
         raise malformed(action, f"cannot be used: {error}", mutation=mutation) from error
-    if interface is None:
-        name = item.get("NetworkInterfaceId", "an interface")
-        raise malformed(action, f"shows {name} without a private IPv4 address", mutation=mutation)
-    return interface
 
 
 def _plain(ids: Iterable[Text]) -> list[Text]:

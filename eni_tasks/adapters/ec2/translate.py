@@ -37,7 +37,12 @@ def vpc(item: Item) -> Vpc:
     """
     with _reading("VPC", item, "VpcId"):
         primary = item["CidrBlock"]
-        associated = [association["CidrBlock"] for association in item.get("CidrBlockAssociationSet", ())]
+        # One that is still being associated, failed, or is being taken away routes nothing.
+        associated = [
+            association["CidrBlock"]
+            for association in item.get("CidrBlockAssociationSet", ())
+            if association.get("CidrBlockState", {}).get("State") == "associated"
+        ]
         return Vpc(
             id=VpcId(item["VpcId"]),
             primary_cidr=primary,
@@ -93,7 +98,7 @@ def route_table(item: Item) -> RouteTable:
 def limits(item: Item) -> Limits:
     """Read an item of DescribeInstanceTypes.
 
-    A type's own MaximumNetworkInterfaces is the sum over its network cards, and we attach to one.
+    A type's own MaximumNetworkInterfaces is the sum over its network cards, and we attach to one: the default.
 
     Raises:
         InvalidInput: it lacks a field or the card that it names as default.
@@ -101,9 +106,11 @@ def limits(item: Item) -> Limits:
     with _reading("instance type", item, "InstanceType"):
         network = item["NetworkInfo"]
         cards = {card["NetworkCardIndex"]: card["MaximumNetworkInterfaces"] for card in network["NetworkCards"]}
+        card = network["DefaultNetworkCardIndex"]
         return Limits(
             instance_type=item["InstanceType"],
-            max_interfaces=cards[network["DefaultNetworkCardIndex"]],
+            network_card=card,
+            max_interfaces=cards[card],
             ipv4_per_interface=network["Ipv4AddressesPerInterface"],
             ipv6_per_interface=network.get("Ipv6AddressesPerInterface", 0),
             hypervisor=item.get("Hypervisor", ""),

@@ -3,7 +3,8 @@
 -- KEYS    1: facts, 2: times of the state generation
 -- ARGV    1: interfaces (JSON), 2: when the read started (ms), 3: the version it was compared with,
 --         4: "1" if it lacks something that was known, 5: settle time of EC2's reads (ms), 6: lifetime (ms),
---         7: "1" if the object shows that the node was served before
+--         7: "1" if the object shows that the node was served before, 8: what of the interfaces the read lacks
+--         (JSON), or ""
 -- Answer  1, or 0 if the instance must be read again
 --
 -- Why a script: a mutation may end between the comparison and the write, and reads overtake each other.
@@ -25,15 +26,21 @@ if (tonumber(version) or 0) ~= tonumber(ARGV[3])
   return 0
 end
 redis.call('HINCRBY', KEYS[1], 'version', 1)
-redis.call('HDEL', KEYS[1], 'tries')
+redis.call('HDEL', KEYS[1], 'tries', 'problem', 'lacking')
 if ARGV[4] == '1' then
   -- The time of the first such read stays: a second one confirms it only if it started well after the first.
   redis.call('HSETNX', KEYS[1], 'unconfirmed_since', ARGV[2])
   -- A first read may be unconfirmed too: what it showed is stored for comparison only.
   redis.call('HSETNX', KEYS[1], 'interfaces', ARGV[1])
 else
-  redis.call('HDEL', KEYS[1], 'unconfirmed_since', 'mutation_pending')
+  redis.call('HDEL', KEYS[1], 'unconfirmed_since')
   redis.call('HSET', KEYS[1], 'interfaces', ARGV[1], 'described_at', ARGV[2])
+  if ARGV[8] == '' then
+    redis.call('HDEL', KEYS[1], 'mutation_pending')
+  else
+    -- A read that lags does not tell what became of the last mutation either.
+    redis.call('HSET', KEYS[1], 'lacking', ARGV[8])
+  end
 end
 redis.call('PEXPIRE', KEYS[1], ARGV[6])
 return 1

@@ -21,7 +21,8 @@ else
 end
 if ARGV[2] ~= '' then
   redis.call('HSET', KEYS[1], 'interfaces', ARGV[2])
-  redis.call('HDEL', KEYS[1], 'unconfirmed_since')
+  -- What reads lacked before this change proves nothing about what is there after it.
+  redis.call('HDEL', KEYS[1], 'unconfirmed_since', 'lacking')
 end
 redis.call('PEXPIRE', KEYS[1], ARGV[4])
 return 1

@@ -43,7 +43,7 @@ def test_an_interface_from_creation_to_deletion(cloud: Cloud, monkeypatch: pytes
     assert (made.subnet_id, made.vpc_id, made.tags) == (cloud.subnet_id, cloud.vpc_id, TAGS)
     assert (len(made.addresses), made.security_groups) == (2, (cloud.group_id,))
     assert made.primary_address not in made.addresses
-    attachment = ec2.attach_interface(made.id, instance_id, 1)
+    attachment = ec2.attach_interface(made.id, instance_id, device_index=1, network_card=0)
     ec2.set_delete_on_termination(made.id, attachment)
     seen = ec2.interfaces_by_id([made.id, InterfaceId("eni-00000000000000000")])
     assert list(seen) == [made.id]
@@ -78,7 +78,7 @@ def test_unattached_interfaces_are_listed_by_tags_and_vpc(cloud: Cloud, monkeypa
 
     left, attached = made("left", TAGS | {"more": "tags"}), made("attached", TAGS)
     others = [made("half", {"owner": "us"}), made("theirs", TAGS | {"io.cilium/cluster-name": "c2"}), made("bare", {})]
-    attachment = ec2.attach_interface(attached, InstanceId(cloud.instance_id), 2)
+    attachment = ec2.attach_interface(attached, InstanceId(cloud.instance_id), device_index=2, network_card=0)
     here, elsewhere = VpcId(cloud.vpc_id), VpcId("vpc-00000000000000000")
     (found,) = ec2.unattached_interfaces(TAGS, [here, elsewhere])
     assert (found.id, found.vpc_id, found.status, found.attachment_id) == (left, here, "available", "")
@@ -117,7 +117,12 @@ def test_limits_are_read_and_unknown_types_are_missing(cloud: Cloud, monkeypatch
     ("call", "code"),
     [
         (lambda ec2, _: ec2.assign_addresses("eni-00000000000000000", 1), "InvalidNetworkInterfaceID.NotFound"),
-        (lambda ec2, cloud: ec2.attach_interface("eni-00000000000000000", cloud.instance_id, 5), "InvalidNetwork"),
+        (
+            lambda ec2, cloud: ec2.attach_interface(
+                "eni-00000000000000000", cloud.instance_id, device_index=5, network_card=0
+            ),
+            "InvalidNetwork",
+        ),
     ],
     ids=["assign", "attach"],
 )
@@ -152,14 +157,14 @@ def test_limits_and_states_of_the_instance(sandbox: Sandbox, ec2: BotoEc2) -> No
 
     def refusal(index: int, interface_id: str = made[2].id) -> Ec2Error:
         with pytest.raises(Ec2Error) as caught:
-            ec2.attach_interface(InterfaceId(interface_id), instance_id, index)
+            ec2.attach_interface(InterfaceId(interface_id), instance_id, device_index=index, network_card=0)
         return caught.value
 
-    ec2.attach_interface(made[0].id, instance_id, 1)
+    ec2.attach_interface(made[0].id, instance_id, device_index=1, network_card=0)
     taken = refusal(1)
     assert (taken.reaction, taken.index_taken) == (Ec2Reaction.STALE_VIEW, True)
     assert refusal(2, made[0].id).reaction is Ec2Reaction.STALE_VIEW
-    ec2.attach_interface(made[1].id, instance_id, 2)
+    ec2.attach_interface(made[1].id, instance_id, device_index=2, network_card=0)
     full = refusal(3)
     assert (full.reaction, full.index_taken) == (Ec2Reaction.INSTANCE_FULL, False)
     with pytest.raises(Ec2Error) as caught:

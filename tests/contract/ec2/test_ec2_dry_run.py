@@ -35,7 +35,7 @@ def sample(monkeypatch: pytest.MonkeyPatch, sandbox: Sandbox) -> Sample:
     ec2 = Adapter(monkeypatch, sandbox.server.url).on()
     instance = sandbox.control.launch_instance("m5.large", sandbox.built.node_subnets["a"])
     interface = create(ec2, sandbox)
-    attachment = ec2.attach_interface(interface.id, instance.id, 1)
+    attachment = ec2.attach_interface(interface.id, instance.id, device_index=1, network_card=0)
     sandbox.control.reset_calls()
     return Sample(
         tags=TAGS,

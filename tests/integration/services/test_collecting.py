@@ -70,7 +70,7 @@ def test_b03_attached_between_the_passes(fleet: System, caplog: pytest.LogCaptur
     fleet.later(GRACE + 1)
     fleet.ec2.set_knobs(read_lag_seconds=0 if unlisted else 60)
     instance = fleet.launch()
-    fleet.services.ec2.attach_interface(orphan, instance.id, 1)
+    fleet.services.ec2.attach_interface(orphan, instance.id, device_index=1, network_card=0)
     fleet.fresh()
     report = collect(fleet)
     assert report["deleted"] == []

@@ -49,15 +49,12 @@ def test_one_read_that_misses_an_interface_changes_nothing(system: System) -> No
     assert system.status().ready
 
 
-def test_while_unconfirmed_nothing_is_assigned(system: System) -> None:
+def test_what_a_read_lacks_stays_known_and_needs_are_served_on_it(system: System) -> None:
     _, hidden = two_interfaces(system)
     hide(system, hidden)
     system.resync()
     system.use(12)
-    system.ingest()
-    system.pump()
-    assert system.mutations() == {}
-    system.settle(within_seconds=5)
+    system.settle()
     assert system.mutations() == {"Create": 1, "Attach": 1, "Modify": 1}
     assert len(system.pool()) == 21
     assert system.clean()
@@ -87,6 +84,9 @@ def test_what_is_gone_leaves_the_object_even_while_ec2_refuses_more(system: Syst
     system.ec2.remove_interface(gone)
     system.resync()
     system.later(20)
+    system.resync()
+    assert gone in system.pool().values()
+    system.later(41)
     system.resync()
     assert gone not in system.pool().values()
 

@@ -11,7 +11,7 @@ from eni_tasks.errors import Ec2Error, Ec2Reaction
 from eni_tasks.model.network import InstanceId, InterfaceId, SubnetId
 
 ENI = InterfaceId("eni-1")
-ATTACH = {"NetworkInterfaceId": "eni-1", "InstanceId": "i-1", "DeviceIndex": 2, "NetworkCardIndex": 0}
+ATTACH = {"NetworkInterfaceId": "eni-1", "InstanceId": "i-1", "DeviceIndex": 2, "NetworkCardIndex": 1}
 ASSIGN = {"NetworkInterfaceId": "eni-1", "SecondaryPrivateIpAddressCount": 2}
 CREATE = {"SubnetId": "subnet-1", "Groups": ["sg-2", "sg-1"], "Description": "ours", "ClientToken": "t-1"}
 
@@ -55,9 +55,9 @@ def test_create_without_groups_is_not_sent(ec2: StubbedEc2) -> None:
     assert ec2.observed == []
 
 
-def test_attach_names_card_0_and_answers_the_attachment(ec2: StubbedEc2) -> None:
-    ec2.expect("attach_network_interface", ATTACH, {"AttachmentId": "eni-attach-9", "NetworkCardIndex": 0})
-    assert ec2.adapter.attach_interface(ENI, InstanceId("i-1"), 2) == "eni-attach-9"
+def test_attach_names_the_card_and_answers_the_attachment(ec2: StubbedEc2) -> None:
+    ec2.expect("attach_network_interface", ATTACH, {"AttachmentId": "eni-attach-9", "NetworkCardIndex": 1})
+    assert ec2.adapter.attach_interface(ENI, InstanceId("i-1"), device_index=2, network_card=1) == "eni-attach-9"
     assert ec2.mutations == [True]
 
 
@@ -79,7 +79,7 @@ def test_assign_answers_the_new_addresses(ec2: StubbedEc2) -> None:
 
 
 def send_attach(ec2: StubbedEc2) -> Any:
-    return ec2.adapter.attach_interface(ENI, InstanceId("i-1"), 2)
+    return ec2.adapter.attach_interface(ENI, InstanceId("i-1"), device_index=2, network_card=1)
 
 
 def send_assign(ec2: StubbedEc2) -> Any:

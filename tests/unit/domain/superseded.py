@@ -37,10 +37,13 @@ _TABLE = Superseded("limits come from DescribeInstanceTypes only; there is no ta
 _INDEX_ABSENT = "F3: an absent first-interface-index is 0"
 _TOO_FULL = "M-03, B33: a subnet that cannot give an interface an address for pods is not chosen"
 _CAP = "F1: the instance's capacity is the cap, so a full node needs nothing"
+_NOTHING_FITS = "a capacity of 0 means that nothing fits, never that there is no cap"
 _EXCESS = "F1: nothing below min-allocate + max-above-watermark is excess"
 
 SUPERSEDED: dict[str, Superseded] = {
     # needed_ips, excess_ips
+    "needed-1.19-resource-05": Superseded(_NOTHING_FITS, {"needed": 0}),
+    "needed-1.19-resource-06": Superseded(_NOTHING_FITS, {"needed": 0}),
     "needed-1.19-resource-12": _PREFIXES,
     "excess-1.6-peer-02": Superseded(_EXCESS, {"excess": 1}),
     "excess-1.6-edge-02": Superseded(_EXCESS, {"excess": 8}),
@@ -113,6 +116,7 @@ SUPERSEDED: dict[str, Superseded] = {
             "tags": {"a": "1"},
         },
     ),
+    "parse-1.6-no-primary": Superseded("PrivateIpAddresses names the primary, too: the interface is read", None),
     "parse-vpc-1.19": Superseded("the EC2 adapter reads VPCs, and keeps associated blocks only", None),
     "parse-subnet-1.6.0": Superseded("the EC2 adapter reads subnets", None),
 }

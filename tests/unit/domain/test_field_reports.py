@@ -35,7 +35,7 @@ def test_b24_excess_respects_min_allocate(available, used, pre, minimum, above, 
     )
     assert found == expected
     after = available - found
-    assert watermark.needed(available=after, used=used, pre_allocate=pre, min_allocate=minimum, cap=0) == 0
+    assert watermark.needed(available=after, used=used, pre_allocate=pre, min_allocate=minimum, cap=None) == 0
 
 
 @pytest.mark.parametrize(

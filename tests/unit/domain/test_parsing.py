@@ -145,7 +145,10 @@ def test_annotated_nodes_are_ignored():
 
 ITEM = {
     "NetworkInterfaceId": "eni-1",
+    "SubnetId": "subnet-a",
+    "VpcId": "vpc-1",
     "PrivateIpAddress": "10.1.0.4",
+    "PrivateIpAddresses": [{"PrivateIpAddress": "10.1.0.4", "Primary": True}],
     "Status": "in-use",
     "OwnerId": "111111111111",
     "RequesterManaged": True,
