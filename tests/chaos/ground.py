@@ -68,9 +68,10 @@ class Ground:
             "KUBECONFIG": str(write_kubeconfig(sandbox.folder / "kubeconfig-proxied", kube_url)),
         }
         self.say: Callable[[str], object] = lambda _: None
-        self.ended: Counter[str] = Counter()  # processes that ended although nobody killed them
-        self.frozen_at: Counter[str] = Counter()  # the requests at which a process was stopped
-        self._busy: set[str] = set()  # killed, frozen or asked to end: somebody sees to them
+        self.ended: Counter[str] = Counter()  # processes that ended by themselves
+        self.happened: Counter[str] = Counter()  # what troubles had prepared
+        self._busy: set[str] = set()  # killed, stopped or asked to end: what is to happen next is planned
+        self._backups = 0  # of etcd that are still to be restored
         self._later: list[tuple[float, int, Callable[[], object]]] = []
         self._serial = itertools.count()
         self._caught: SimpleQueue[tuple[str, str, float]] = SimpleQueue()  # by traps: what, the process, for how long
@@ -115,7 +116,7 @@ class Ground:
             while True:
                 what, name, seconds = self._caught.get_nowait()
                 self.say(f"SIGSTOP {name} for {seconds:.0f} s: it has sent {what}, and the answer waits")
-                self.frozen_at[what] += 1
+                self.happened[f"stopped at {what}"] += 1
                 self.later(seconds, lambda name=name: self._thaw(name))  # type: ignore[misc]
         while self._later and (all_at_once or self._later[0][0] <= time.monotonic()):
             heapq.heappop(self._later)[2]()
@@ -147,7 +148,7 @@ class Ground:
 
     # -- processes ---------------------------------------------------------------------------------
     def free(self, *modules: str) -> list[str]:
-        """Names of the processes of these modules that nobody is at."""
+        """Names of the processes of these modules that are not in trouble already."""
         names = [f"{module}-{number}" for module in modules for number in range(PROCESSES[module])]
         return [name for name in names if name not in self._busy]
 
@@ -155,10 +156,12 @@ class Ground:
         """SIGKILL a child, and start it again after a while.
 
         Raises:
-            RuntimeError: it is dead or stopped already.
+            RuntimeError: it is dead or stopped already, or has a backup that is to be restored.
         """
         if name in self._busy:
             raise RuntimeError(f"{name} is down already")
+        if name == KUBE and self._backups:
+            raise RuntimeError("its backup would be lost")
         self._busy.add(name)
         self.children.running[name].kill()
         self.later(away_seconds, lambda: self._again(name))
@@ -244,6 +247,7 @@ class Ground:
         def again(name: str) -> None:
             self.pair.start_again(name, from_backup=True)
             self._busy.discard(name)
+            self.happened["Redis back in time"] += 1
             self.say(f"Redis is back with the data of {seconds + away_seconds:.0f} s ago")
 
         self.later(seconds, kill)
@@ -255,6 +259,7 @@ class Ground:
         def promote() -> None:
             with suppress(redis.RedisError):  # one of them was killed
                 if self.pair.promote(cut=cut):
+                    self.happened["replica promoted"] += 1
                     self.say(f"a replica of Redis serves that lags {seconds:.0f} s")
 
         self.later(seconds, promote)
@@ -262,14 +267,17 @@ class Ground:
     def restore_kube(self, seconds: float) -> None:
         """Keep a copy of the objects, and restore it after a while."""
         self.kube.back_up()
+        self._backups += 1
 
         def restore() -> None:
+            self._backups -= 1
             try:
                 self.kube.restore()
             except (urllib3.exceptions.HTTPError, RuntimeError) as error:
-                self.say(f"etcd not restored: {error}")  # the API server was killed meanwhile
+                self.say(f"etcd not restored: {error}")
                 return
             self.nodes.restored()
+            self.happened["etcd restored"] += 1
             self.say(f"etcd restored from a backup of {seconds:.0f} s ago")
             self.later(RETURN_SECONDS, self.nodes.return_after_restore)
 

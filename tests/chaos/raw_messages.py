@@ -11,7 +11,14 @@ if TYPE_CHECKING:
 
 RAW = (b"", b"no JSON", b"null", b"[]", b"1", b'"text"', b"{}", b"\xff\xfe", b'{"body": 1}')
 WRONG: tuple[Any, ...] = (None, [], {}, 1, "", "no JSON")
-ARGUMENTS = ([["node-1"], {}, {}], [[], {}, {}], [[1, 2, 3], {}, {}], [["node-1"], {"no": "such"}, {}], 1, None)
+ARGUMENTS: tuple[Any, ...] = (
+    [["node-1"], {}, {}],
+    [[], {}, {}],
+    [[1, 2, 3], {}, {}],
+    [["node-1"], {"no": "such"}, {}],
+    1,
+    None,
+)
 
 
 def raw_message(rng: Random, queue: str) -> bytes:

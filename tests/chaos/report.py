@@ -41,7 +41,7 @@ class Report:
     seed: int
     injected: Counter[str] = field(default_factory=Counter)
     ended: Counter[str] = field(default_factory=Counter)
-    frozen_at: Counter[str] = field(default_factory=Counter)
+    happened: Counter[str] = field(default_factory=Counter)
     ec2_codes: dict[str, dict[str, int]] = field(default_factory=dict)
     recovery_seconds: float = 0.0
     collected: int = 0
@@ -53,7 +53,7 @@ class Report:
         lines = [f"injected ({self.injected.total()}):"]
         lines += [f"  {count:4} {name}" for name, count in sorted(self.injected.items())]
         lines += [
-            f"processes stopped before they had an answer: {dict(self.frozen_at) or 'none'}",
+            f"what was prepared, and came about: {dict(self.happened) or 'nothing'}",
             f"processes that ended by themselves: {dict(self.ended) or 'none'}",
             "EC2 calls in the meantime, by outcome:",
         ]

@@ -62,7 +62,7 @@ def run(options: Options, tell: Callable[[str], None]) -> Report:
         ground = stack.enter_context(closing(Ground(sandbox, Nodes(sandbox, rng))))
         verdict = stack.enter_context(closing(Verdict(ground)))
         _Run(options, report, ground, verdict, tell).whole(_plan(rng, options))
-        report.ended, report.frozen_at = ground.ended, ground.frozen_at
+        report.ended, report.happened = ground.ended, ground.happened
         if report.failures:
             raise _Failed  # the sandbox keeps its logs when it is left like this
     return report
