@@ -94,7 +94,6 @@ class _Run:
         if self._converges("everything is right again", self._options.deadline_seconds):
             self._collect()
             self._stay_calm()
-            self._report.failures += self._verdict.commands()
         self._report.failures += [*self._verdict.leftovers(), *self._verdict.violations()]
 
     def _collect(self) -> None:
@@ -109,6 +108,7 @@ class _Run:
     def _stay_calm(self) -> None:
         self._verdict.begin_calm()
         deadline = time.monotonic() + CALM_SECONDS
+        self._report.failures += self._verdict.commands()
         while time.monotonic() < deadline:
             self._ground.tick()
             time.sleep(LOOK_SECONDS)
