@@ -21,6 +21,7 @@ class Options:
         deadline_seconds: how long after the last trouble everything must be right.
         lasting: whether there is trouble that is rightly remembered for minutes, too.
         unproven: whether there is trouble that the system is not known to survive yet, too.
+        pace: how much quicker than usual one trouble follows the other.
     """
 
     seed: int
@@ -29,6 +30,7 @@ class Options:
     deadline_seconds: float
     lasting: bool = True
     unproven: bool = False
+    pace: float = 1.0
 
 
 @dataclass

@@ -24,14 +24,14 @@ START_SECONDS = 90.0
 LOOK_SECONDS = 1.0
 TELL_SECONDS = 10.0
 COLLECT_SECONDS = 60.0
-CALM_SECONDS = 9.0  # everything is read once more from EC2
+CALM_SECONDS = 6.0  # everything is read once more from EC2
 STEPS_PER_SECOND = 8.0
 CALMING = ("Redis emptied", "Redis back in time", "Redis replica promoted", "etcd restored")
 # Several interfaces of few addresses each: there is always a reason to make another.
 TYPES = ("m5.large", "m5.xlarge", "t3.medium", "r5.xlarge", "t3.large", "m5.2xlarge")
 # Everything periodic is quick, so that a run shows in a minute what would take an hour.
 SETTINGS = {
-    "ENI_TASKS_RESYNC_SECONDS": "8",
+    "ENI_TASKS_RESYNC_SECONDS": "5",
     "ENI_TASKS_RELIST_SECONDS": "20",
     "ENI_TASKS_EC2_TIMEOUT_SECONDS": str(ec2_troubles.EC2_TIMEOUT_SECONDS),
     "ENI_TASKS_LEASE_SECONDS": str(troubles.LEASE_SECONDS),
@@ -93,6 +93,7 @@ class _Run:
         self._say("calm")
         if self._converges("everything is right again", self._options.deadline_seconds):
             self._collect()
+            self._report.failures += self._verdict.commands()
             self._stay_calm()
         self._report.failures += [*self._verdict.leftovers(), *self._verdict.violations()]
 
@@ -108,7 +109,6 @@ class _Run:
     def _stay_calm(self) -> None:
         self._verdict.begin_calm()
         deadline = time.monotonic() + CALM_SECONDS
-        self._report.failures += self._verdict.commands()
         while time.monotonic() < deadline:
             self._ground.tick()
             time.sleep(LOOK_SECONDS)
@@ -165,7 +165,7 @@ def _plan(rng: Random, options: Options) -> list[tuple[float, str, int]]:
     names = [*troubles.PASSING, *(troubles.UNPROVEN if options.unproven else ())]
     while at < options.seconds:
         for name in rng.sample(names, len(names)):
-            at += rng.uniform(0.2, 1.2)
+            at += rng.uniform(0.2, 1.2) / options.pace
             if at < options.seconds:
                 plan.append((at, name, rng.randrange(2**32)))
         # After these all processes are careful for some seconds, and little happens: not more than one in a round.

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 GRACE_SECONDS = 60.0
 COMMAND_SECONDS = 60.0
-DRY_RUN = "DryRunOperation"
 OURS = {"io.cilium/cluster-name": CLUSTER}
 
 
@@ -117,28 +116,30 @@ class Verdict:
     def needless(self) -> list[str]:
         """What was changed since `begin_calm`, although everything was right and nothing happened."""
         calls = {
-            action: codes
-            for action, codes in self._ground.ec2.counts().items()
-            if not action.startswith("Describe") and codes.keys() != {DRY_RUN}  # doctor's
+            action: codes for action, codes in self._ground.ec2.counts().items() if not action.startswith("Describe")
         }
         writes = {verb: count for verb, count in self._ground.kube.record().counts.items() if verb.startswith("patch")}
         return [f"in calm, there were calls and writes: {calls or ''} {writes or ''}"] if calls or writes else []
 
     def commands(self) -> list[str]:
         """What `status` and `doctor` still complain of."""
+        begun = {command: self._begin(command) for command in ("status", "doctor")}
         found = []
-        for command in ("status", "doctor"):
-            done = subprocess.run(
-                [sys.executable, "-m", "eni_tasks.cli", command],
-                env=self._ground.environment,
-                capture_output=True,
-                text=True,
-                check=False,
-                timeout=COMMAND_SECONDS,
-            )
-            if done.returncode:
-                found.append(f"eni-tasks {command} ends with {done.returncode}:\n{done.stdout}{done.stderr}")
+        for command, process in begun.items():
+            with process:
+                told, _ = process.communicate(timeout=COMMAND_SECONDS)
+            if process.returncode:
+                found.append(f"eni-tasks {command} ends with {process.returncode}:\n{told}")
         return found
+
+    def _begin(self, command: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "-m", "eni_tasks.cli", command],
+            env=self._ground.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
 
     def violations(self) -> list[str]:
         """What should never have been."""
