@@ -196,10 +196,13 @@ class Nodes:
         self._post(name, agent.spec)
         return name
 
-    def remove_impostor(self, name: str) -> None:
-        """Remove it."""
+    def remove_impostor(self, name: str) -> str:
+        """Remove it; returns what our system wrote into it as the reason why it gets nothing."""
+        obj = self.get(name) or {}
         self.impostors.discard(name)
         self._insist("DELETE", f"/{name}", fine=(404,))
+        error: str = obj.get("status", {}).get("ipam", {}).get("operator-status", {}).get("error", "")
+        return error
 
     def restored(self) -> None:
         """Note that etcd was restored: versions count from an earlier one."""

@@ -169,7 +169,12 @@ def refuse_lists(ground: Ground, rng: Random) -> str:
 def double_instance(ground: Ground, rng: Random) -> str:
     agent, seconds = rng.choice(list(ground.nodes.agents.values())), rng.uniform(3.0, 15.0)
     name = ground.nodes.add_impostor(agent)
-    ground.later(seconds, lambda: ground.nodes.remove_impostor(name))
+
+    def remove() -> None:
+        reason = ground.nodes.remove_impostor(name)
+        ground.happened["instance doubled, and its object says so" if reason else "instance doubled"] += 1
+
+    ground.later(seconds, remove)
     return f"{name} names {agent.instance_id} of {agent.name}, for {seconds:.1f} s"
 
 
