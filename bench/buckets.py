@@ -1,4 +1,4 @@
-"""A fleet under AWS's documented budgets, which EC2 keeps too: `make bench ARGS=--buckets`.
+"""A fleet under AWS's documented rate limits, which EC2 enforces too: `make bench ARGS=--buckets`.
 
 What counts is the ratio of the time taken to the time that the buckets allow, and that EC2 refuses next to
 nothing: the buckets are ours to keep. Ten nodes come late, without any address: they overtake.

@@ -1,6 +1,6 @@
 """`make bench`: fills fleets of several sizes, then changes single nodes of a full fleet.
 
-One EC2 call takes 2 ms, there are no budgets, and every process runs on this machine, the simulated
+One EC2 call takes 2 ms, there are no rate limits, and every process runs on this machine, the simulated
 APIs included. What counts are ratios and counts; seconds are this machine's.
 """
 
@@ -33,7 +33,7 @@ def main() -> int:
     parser.add_argument("--nodes", type=int, nargs="*", default=[100, 500, 1000])
     parser.add_argument("--changes", type=int, default=100, help="single changes on the full fleet")
     parser.add_argument("--case", choices=list(CASES), nargs="*", default=list(CASES))
-    parser.add_argument("--buckets", action="store_true", help="only a fleet under AWS's budgets")
+    parser.add_argument("--buckets", action="store_true", help="only a fleet under AWS's rate limits")
     parser.add_argument("--scaling", action="store_true", help="only one worker against four")
     arguments = parser.parse_args()
     if arguments.buckets or arguments.scaling:
@@ -132,8 +132,8 @@ def show(before: Reading, after: Reading, count: int) -> None:
         f"{(after.redis_commands - before.redis_commands) / count:.0f} Redis commands"
     )
     for name, cpu in after.cpu_seconds.items():
-        spent = (cpu - before.cpu_seconds.get(name, 0.0)) / count * 1000
-        print(f"  {name:>15}: {spent:6.2f} ms CPU per one, {after.rss_mib[name]:5.0f} MiB")
+        used = (cpu - before.cpu_seconds.get(name, 0.0)) / count * 1000
+        print(f"  {name:>15}: {used:6.2f} ms CPU per one, {after.rss_mib[name]:5.0f} MiB")
 
 
 if __name__ == "__main__":

@@ -109,6 +109,15 @@ class Settings(BaseSettings):
     subnet_tags: Tags = Field(
         default={}, description="Only subnets with all these tags may get new interfaces or addresses"
     )
+    security_group_ids: Names = Field(
+        default=(),
+        description="A CiliumNode may select only these security groups for its new interfaces; without a selection "
+        "they get those of the instance's first interface, whichever these are",
+    )
+    security_group_tags: Tags = Field(
+        default={},
+        description="A CiliumNode may select only security groups with all these tags for its new interfaces",
+    )
     instance_tags: Tags = Field(default={}, description="Only instances with all these tags are served")
     node_metrics: bool = Field(
         default=True, description="Whether the exporter shows series per node besides the totals"
@@ -139,12 +148,12 @@ class Settings(BaseSettings):
                 raise ValueError(f"{name}={text}: there is no such file")
         return value
 
-    @field_validator("subnet_ids", mode="before")
+    @field_validator("subnet_ids", "security_group_ids", mode="before")
     @classmethod
     def _list(cls, value: object) -> object:
         return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
 
-    @field_validator("eni_tags", "subnet_tags", "instance_tags", mode="before")
+    @field_validator("eni_tags", "subnet_tags", "security_group_tags", "instance_tags", mode="before")
     @classmethod
     def _tags(cls, value: object) -> object:
         return dict(_pairs(value)) if isinstance(value, str) else value
@@ -197,6 +206,8 @@ class Settings(BaseSettings):
             interface_tags={**self.eni_tags, **ownership(self.cluster)},
             subnet_ids_filter=self.subnet_ids,
             subnet_tags_filter=self.subnet_tags,
+            security_group_ids_filter=self.security_group_ids,
+            security_group_tags_filter=self.security_group_tags,
         )
 
 

@@ -48,6 +48,8 @@ VALUE_SETS: dict[str, Values] = {
             "rate_limits": {"AttachNetworkInterface": "10:1"},
             "eni_tags": {"team": "net"},
             "subnet_ids": ["subnet-1", "subnet-2"],
+            "security_group_ids": ["sg-1"],
+            "security_group_tags": {"for": "pods"},
         },
         "aws": {"region": "eu-central-1", "ec2Endpoint": "https://ec2.example"},
         "image": {"digest": "sha256:" + "0" * 64, "pullSecrets": ["ours"]},

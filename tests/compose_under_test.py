@@ -1,4 +1,4 @@
-"""Compose without containers: the services of our image as processes on this machine, as the file tells it.
+"""Compose without containers: the services of our image as processes on this machine, as the file says.
 
 Commands, environment, order, health checks and names of volumes are the file's own. What containers would give
 is replaced: hosts by addresses on loopback, fixed ports by free ones, volumes and /tmp by folders; the image

@@ -1,12 +1,18 @@
-"""Marks each test by the folder it lives in, so that a kind can be chosen with -m."""
+"""What holds for all tests: their kinds and order, the clock, and what is loaded once per process."""
 
+import functools
 from collections.abc import Iterator
 from pathlib import Path
 
+import botocore.session
 import pytest
 from hypothesis import settings
 
 from eni_tasks.state import connection
+
+# Each test makes clients of its own, and each of them would read and parse the description of EC2's API again: up to
+# half a second. The loader holds that description and nothing else.
+botocore.session.create_loader = functools.cache(botocore.session.create_loader)
 
 # How long an example takes is the machine's business.
 settings.register_profile("any machine", deadline=None)

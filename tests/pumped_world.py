@@ -78,7 +78,7 @@ class World:
         return services
 
     def empty_redis(self) -> None:
-        """Lose all that Redis held, messages included; a watcher that was not there before begins anew."""
+        """Lose all that Redis held, messages included; a watcher that was not there before begins again."""
         self.redis.delete(*self._all_keys())
         self.messages.waiting.clear()
         self.services.state.coordination.begin_generation()
@@ -136,7 +136,7 @@ class World:
         self.kube.store.patch(name, changed, status=status)
 
     def use(self, count: int, name: str = "node", *, phantom: bool = False) -> list[str]:
-        """Let the agent report `count` addresses in use: of the pool, or ones that nobody knows."""
+        """Let the agent report `count` addresses in use: of the pool, or unknown ones."""
         pool = [f"192.0.2.{number}" for number in range(1, 255)] if phantom else sorted(self.pool(name))
         used = pool[:count]
         assert len(used) == count, f"{name} has only {len(pool)} addresses"

@@ -21,7 +21,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 KINDS = ("valkey", "redis")
-STARTS = 3  # a free port may be taken by somebody else before the server binds it
+STARTS = 3  # a free port may be taken by another process before the server binds it
+
+
+def any_kind() -> str:
+    """The server for tests that would learn nothing from a second one: Redis, which the chart runs, if it is here."""
+    return "redis" if program("redis") else "valkey"
 
 
 def program(kind: str) -> str | None:
@@ -73,7 +78,7 @@ def _answers(url: str, process: subprocess.Popen[bytes]) -> bool:
 
 
 def free_port() -> int:
-    """A TCP port that nobody listens on."""
+    """A TCP port on which nothing listens."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

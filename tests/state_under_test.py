@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from eni_tasks.domain.cilium_node import decode_node
+from eni_tasks.model.cilium_node import CiliumNode, Metadata
 from eni_tasks.model.network import InstanceId, Interface, InterfaceId, NodeName, SubnetId, VpcId
 from eni_tasks.model.work import Claim, WorkKind
 from eni_tasks.state import State as SharedState
@@ -17,7 +18,6 @@ from eni_tasks.state.runs import Changes
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from eni_tasks.model.cilium_node import CiliumNode
 
 LEASE, OVERDUE, SETTLE = 30, 20, 5
 NODE, INSTANCE, SUBNET = NodeName("n"), InstanceId("i-1"), SubnetId("subnet-1")
@@ -40,6 +40,11 @@ class State(SharedState):
             buckets={"A": (10, 5)} if buckets is None else buckets,
         )
         self.keys = self.connection.keys
+
+    def store_nodes(self, *names: str) -> None:
+        """Store an object for each name: work on a node that is not stored ends with its run."""
+        metadata = (Metadata(name=name, uid=f"uid-{name}", resource_version="1") for name in names)
+        self.runs.store(Changes(objects=[CiliumNode(metadata=each) for each in metadata]))
 
     def later(self, seconds: float) -> None:
         """Let time pass."""

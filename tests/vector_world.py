@@ -53,7 +53,7 @@ def cases(vectors: list[Vector]) -> list[Any]:
 
 
 def required(vector: Vector) -> dict[str, Any]:
-    """Give what the vector asks of us: the mended outcome where the literal one is a fault."""
+    """Give what the vector asks of us: the corrected outcome where the literal one is a fault."""
     return dict(vector.get("expected_fixed") or vector["expected"])
 
 

@@ -45,7 +45,7 @@ class Link:
 
 
 class Wire:
-    """Forwards connections to a port of this machine, until it is told to let them hang."""
+    """Forwards connections to a port of this machine, and lets them hang on request."""
 
     def __init__(self, port: int) -> None:
         self._target = ("127.0.0.1", port)

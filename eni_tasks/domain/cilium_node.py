@@ -112,6 +112,11 @@ def creation_seconds(obj: CiliumNode) -> int:
         return 0
 
 
+def shows_addresses(obj: CiliumNode) -> bool:
+    """Say whether an object's pool has an address: the node was served before."""
+    return obj.spec is not None and obj.spec.ipam is not None and bool(obj.spec.ipam.pool)
+
+
 def machine_of(obj: CiliumNode) -> tuple[InstanceId, str]:
     """Give the instance that an object stands for, and its type; each "" where none is named."""
     if obj.spec is None:

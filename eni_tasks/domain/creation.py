@@ -27,7 +27,7 @@ def create(
 
     Args:
         state: the node, its interfaces, the subnets.
-        policy: for tags and subnet filters.
+        policy: for tags, and for the bounds of subnets and security groups.
         limits: what the instance type can carry.
         want_secondaries: addresses to ask for besides the primary.
 
@@ -36,7 +36,7 @@ def create(
     """
     node = state.node
     interfaces = state.interfaces or ()
-    groups = security_groups(state)
+    groups = security_groups(state, policy)
     if isinstance(groups, Blocked):
         return groups
     choice = subnets.choose(state, policy, limits)
@@ -71,30 +71,51 @@ def next_device_index(interfaces: tuple[Interface, ...], node: Node) -> int:
     return index
 
 
-def security_groups(state: NodeState) -> tuple[str, ...] | Blocked:
+def security_groups(state: NodeState, policy: Policy) -> tuple[str, ...] | Blocked:
     """Find the security groups of a new interface.
 
     Args:
         state: the node, its interfaces, the groups of its VPC.
+        policy: for the groups that an object may select.
 
     Returns:
         Those that the object names, in its order; else all of the VPC that carry its tags, sorted;
-        else those of the instance's first interface, sorted. Blocked if that leaves none, since EC2
-        would silently take the VPC's default group.
+        else those of the instance's first interface, sorted. Blocked if the object selects a group
+        outside the policy's bounds, and if nothing is left, since EC2 would silently take the VPC's default group.
     """
     node = state.node
-    if node.security_groups:
-        return node.security_groups
-    if node.security_group_tags:
-        groups = state.infrastructure.security_groups.values()
-        tagged = (g.id for g in groups if g.vpc_id == node.vpc_id and matches(node.security_group_tags, g.tags))
-        if found := tuple(sorted(tagged)):
-            return found
+    if selected := node.security_groups or _tagged(state):
+        return _outside(selected, state, policy) or selected
     first = first_interface(state.interfaces or ())
     if first is not None and first.security_groups:
+        # The instance was launched with them: no agent chose them.
         return tuple(sorted(first.security_groups))
     return Blocked(
         Reason.NO_SECURITY_GROUP,
         f"No security groups for an interface of {node.name}: none in spec.eni.security-groups, none by "
         f"security-group-tags, and device 0 of {node.instance_id} shows none. Name them in the object.",
     )
+
+
+def _tagged(state: NodeState) -> tuple[str, ...]:
+    node, groups = state.node, state.infrastructure.security_groups.values()
+    if not node.security_group_tags:
+        return ()
+    return tuple(sorted(g.id for g in groups if g.vpc_id == node.vpc_id and matches(node.security_group_tags, g.tags)))
+
+
+def _outside(selected: tuple[str, ...], state: NodeState, policy: Policy) -> Blocked | None:
+    """Refuse groups that the settings do not allow; one that EC2 has not described has no known tags."""
+    ids, tags = policy.security_group_ids_filter, policy.security_group_tags_filter
+    known = state.infrastructure.security_groups
+    by_id = [name for name in selected if ids and name not in ids]
+    by_tags = [name for name in selected if tags and not (name in known and matches(tags, known[name].tags))]
+    for setting, refused in (("ENI_TASKS_SECURITY_GROUP_IDS", by_id), ("ENI_TASKS_SECURITY_GROUP_TAGS", by_tags)):
+        if refused:
+            field = "security-groups" if state.node.security_groups else "security-group-tags"
+            return Blocked(
+                Reason.SECURITY_GROUP_NOT_ALLOWED,
+                f"spec.eni.{field} of {state.node.name} selects {', '.join(refused)}, which {setting} does not allow: "
+                "no interface is created. Correct the object, or the setting.",
+            )
+    return None

@@ -1,14 +1,14 @@
-"""Which interfaces are left over, and which of them may be deleted now: the rule, and nothing else.
+"""Which interfaces were left behind, and which of them may be deleted now: the rule, and nothing else.
 
-An interface in the making looks exactly like one left behind: unattached, with our tags. Three things
-tell them apart. Whatever a journal speaks of is in the making. What is left must have been seen
-unattached by an earlier pass. And it must have been so for the grace, since journals are lost when
-Redis is emptied, and another operator with our tags keeps none.
+An interface that is being created looks exactly like one that was left behind: unattached, with our tags. Three
+things tell them apart. An interface that a journal names is being created. What remains must have been seen unattached
+by an earlier pass. And it must have been so for the grace period, since journals are lost with Redis' data, and another
+operator with our tags keeps none.
 
-EC2 tells no creation time. How long we have seen an interface unattached is never more than its age, so
-that time stands in for it: no tag, no second clock, and an emptied Redis begins anew.
+EC2 tells no creation time. The time for which passes have seen an interface unattached is never more than its age, so
+it stands in for the age: no tag and no second clock are needed, and when Redis loses its data the wait starts again.
 
-Listing, remembering and deleting are the service's business.
+Listing, noting and deleting are the service's business.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from eni_tasks.model.network import InstanceId, Interface, InterfaceId, NodeName
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-# The settings' default, and Cilium's: clusters that nobody named would collect each other's interfaces.
+# The settings' default, and Cilium's: clusters without a name of their own would collect each other's interfaces.
 UNNAMED = frozenset({"", "default"})
 
 # What `creation` writes into a new interface's description, as Cilium's operator does.
@@ -32,10 +32,9 @@ _CREATED_FOR = re.compile(r"Cilium-CNI \((i-[0-9a-z]+)\)")
 class Rule(Value, frozen=True):
     """What makes an interface an orphan, and how many may be deleted in one pass.
 
-    `vpc_ids` are the VPCs of the known nodes. `removed_wait_seconds` stands in for the grace where an
-    interface was made for the instance of a removed node: nobody will attach it any more, and after
-    that time no call can be under way. Both waits are more than 0, so that whatever is seen for
-    the first time waits.
+    `vpc_ids` are the VPCs of the nodes. `removed_wait_seconds` stands in for the grace where an
+    interface was created for the instance of a removed node: it will not be attached any more, and after that time
+    no call can be running. Both waits are more than 0, so that an interface waits when it is seen first.
     """
 
     cluster: str
@@ -56,8 +55,8 @@ def refusal(rule: Rule) -> str:
     """Say why nothing can be called ours, "" if something can."""
     if rule.cluster in UNNAMED:
         return (
-            f'the cluster is called "{rule.cluster}", as every cluster is that nobody named: what carries that name '
-            "may be another cluster's. Give it a name of its own (ENI_TASKS_CLUSTER)"
+            f'the cluster is called "{rule.cluster}", the default: what carries that name may be of another cluster. '
+            "Give it a name of its own (ENI_TASKS_CLUSTER)"
         )
     return "" if rule.vpc_ids else "no VPC of a node is known yet; they are read with the next resync"
 
@@ -95,7 +94,7 @@ def being_created(interfaces: Iterable[Interface], journals: Mapping[NodeName, b
 
     Args:
         interfaces: unattached ones of ours.
-        journals: the entries of the sagas in flight, by node.
+        journals: the entries of the interface creations under way, by node.
 
     Returns:
         The node of the journal, by interface.

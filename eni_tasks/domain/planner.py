@@ -102,8 +102,8 @@ def _left_alone(state: NodeState) -> Blocked | None:
     if not state.owns_instance:
         return Blocked(
             Reason.INSTANCE_TAKEN,
-            f"Instance {node.instance_id} belongs to {state.instance_owner}, which is older and names it, too: nothing "
-            f"is done for {node.name} until only one of the two does.",
+            f"Instance {node.instance_id} belongs to {state.instance_owner}, which has named it for longer: nothing is "
+            f"done for {node.name} until only one of the two names it.",
         )
     return None
 

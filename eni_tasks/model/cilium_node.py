@@ -22,6 +22,9 @@ SignedCount = Annotated[int, Meta(ge=-_LARGEST_COUNT, le=_LARGEST_COUNT)]
 # long one would fail the whole call. An instance id is empty until the agent knows it.
 InstanceIdText = Annotated[str, Meta(pattern=r"^(i-[0-9a-z]+)?\Z", max_length=32)]
 Identifier = Annotated[str, Meta(pattern=r"^[0-9A-Za-z._-]*\Z", max_length=64)]
+# Shown to people in sentences: a control character could move the cursor of a terminal. AWS takes no longer tags.
+TagText = Annotated[str, Meta(pattern=r"^[^\x00-\x1f\x7f-\x9f]*\Z", max_length=256)]
+Tags = dict[TagText, TagText]
 
 
 def version_key(resource_version: str) -> tuple[int, str]:
@@ -59,10 +62,10 @@ class EniSpec(Value, frozen=True, rename="kebab"):
     max_above_watermark: Count | None = None
     first_interface_index: Count | None = None
     security_groups: tuple[Identifier, ...] | None = None
-    security_group_tags: dict[str, str] | None = None
+    security_group_tags: Tags | None = None
     subnet_ids: tuple[Identifier, ...] | None = None
-    subnet_tags: dict[str, str] | None = None
-    exclude_interface_tags: dict[str, str] | None = None
+    subnet_tags: Tags | None = None
+    exclude_interface_tags: Tags | None = None
     delete_on_termination: bool | None = None
     use_primary_address: bool | None = None
 

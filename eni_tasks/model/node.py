@@ -65,3 +65,5 @@ class Policy(Value, frozen=True):
     interface_tags: dict[str, str] = {}
     subnet_ids_filter: tuple[str, ...] = ()
     subnet_tags_filter: dict[str, str] = {}
+    security_group_ids_filter: tuple[str, ...] = ()
+    security_group_tags_filter: dict[str, str] = {}

@@ -33,6 +33,7 @@ class Reason(StrEnum):
     NO_SUBNET = "no-subnet-with-room"
     NO_SELECTED_SUBNET = "subnet-selector-matches-nothing"
     NO_SECURITY_GROUP = "no-security-group"
+    SECURITY_GROUP_NOT_ALLOWED = "security-group-not-allowed"
     NOT_RUNNING = "instance-not-running"
     DELETING = "node-is-being-deleted"
     IGNORED = "node-is-ignored"

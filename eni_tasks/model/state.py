@@ -46,8 +46,8 @@ class NodeState(Value, frozen=True):
     `stored_memory` the entry as Redis holds it. `journal` is the entry of an interface creation under way.
     `publish_failure` is why the object could not be written lately ("" if it could). `generation` is the state
     generation. `read_failure` is why the last read of EC2 failed ("" if it succeeded).
-    `instance_owner` is the node that the instance belongs to: the oldest that names it. `now` is Redis' time in
-    seconds.
+    `instance_owner` is the node that the instance belongs to: the one that has named it for longest. `now` is Redis'
+    time in seconds.
     """
 
     node: Node
@@ -69,7 +69,7 @@ class NodeState(Value, frozen=True):
 
     @property
     def owns_instance(self) -> bool:
-        """Whether no other, older node names the same instance."""
+        """Whether no other node has named the same instance for longer."""
         return self.instance_owner in ("", self.node.name)
 
     @property

@@ -44,7 +44,7 @@ class Page(Value, frozen=True):
 
 
 class Changes(Value, frozen=True):
-    """What a watch told at once: objects as they are now, and (name, uid) of those that went.
+    """What a watch sent at once: objects as they are now, and (name, uid) of those that were deleted.
 
     `resource_version` is where the next watch continues once this has been taken in.
     """

@@ -80,8 +80,8 @@ class FleetStatus(Value, frozen=True):
 
     @property
     def trouble(self) -> bool:
-        """Whether a person should look: a pool is not at size, or an EC2 action is stopped for all workers."""
-        return self.ready_count < self.total_count or bool(self.summary.breakers)
+        """Whether a person should look: a pool is not at size, an EC2 action is stopped for all, or reads fail."""
+        return self.ready_count < self.total_count or bool(self.summary.breakers or self.summary.read_failure)
 
 
 class InterfaceStatus(Value, frozen=True):

@@ -61,6 +61,9 @@ class Ticker:
             # Every watcher lists again, not only the one that noticed: that one may die before it has.
             logger().warning("state_went_back", generation=generation.id)
             self._on_new_generation()
+        if generation.beat == 1:
+            # All facts of before count as unknown: they are read as soon as reads are accepted again.
+            self._state.reads.request(self._state.nodes.names(), delay_seconds=self._quiet_seconds)
         self._generation = generation
         self._work.requeue_overdue(REQUEUE_LIMIT)
         if shared.take_slot("inventory", self._settings.resync_seconds):

@@ -126,6 +126,7 @@ class Work:
             except LeaseLost as error:
                 logger().warning("claim_lost", error=str(error))
                 report["skipped"] = str(error)
+                end = RunEnd(again_after_seconds=0.0)  # if no other worker has taken over yet, one does now
             except StateUnavailable:
                 raise  # the claim can't be ended either
             except Exception:

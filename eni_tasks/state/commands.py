@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from eni_tasks.domain.cilium_node import creation_seconds, machine_of
+from eni_tasks.domain.cilium_node import creation_seconds, machine_of, shows_addresses
 from eni_tasks.model.cilium_node import CiliumNode
 from eni_tasks.model.network import NodeName
 from eni_tasks.model.node import Memory
@@ -91,7 +91,8 @@ def put_nodes(keys: Keys, objects: Iterable[CiliumNode], *, any_version: bool) -
     for obj in objects:
         metadata = obj.metadata
         version, created = metadata.resource_version, creation_seconds(obj) * 1000
-        args.append([metadata.name, version, metadata.uid, *machine_of(obj), str(created), encode(obj)])
+        shown = "1" if shows_addresses(obj) else "0"
+        args.append([metadata.name, version, metadata.uid, *machine_of(obj), str(created), shown, encode(obj)])
     for start in range(0, len(args), PORTION_COUNT):
         portion = [word for each in args[start : start + PORTION_COUNT] for word in each]
         yield Script("put_nodes", [keys.nodes, keys.versions], [keys.claimants(""), int(any_version), *portion])

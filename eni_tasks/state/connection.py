@@ -140,7 +140,7 @@ class Connection:
         Raises:
             StateUnavailable: Redis did not answer.
         """
-        texts = _script_texts(_clock_offset_ms)
+        texts = _script_texts()
         with translated():
             try:
                 return self._send(commands, texts)
@@ -160,7 +160,7 @@ class Connection:
     def _send(self, commands: Sequence[Script | Command], texts: Mapping[str, tuple[str, bytes]]) -> list[Any]:
         return self._execute(
             [
-                ("EVALSHA", texts[each.name][0], len(each.keys), *each.keys, *each.args)
+                ("EVALSHA", texts[each.name][0], len(each.keys), *each.keys, *each.args, _clock_offset_ms)
                 if isinstance(each, Script)
                 else each
                 for each in commands
@@ -196,16 +196,15 @@ def clock_offset_seconds() -> float:
     return _clock_offset_ms / 1000
 
 
-@lru_cache(maxsize=2)
-def _script_texts(clock_offset_ms: int) -> dict[str, tuple[str, bytes]]:
+@lru_cache(maxsize=1)
+def _script_texts() -> dict[str, tuple[str, bytes]]:
     """Read each script with what stands before it: name → (the name that Redis gives it, text)."""
     folder = resources.files(__package__) / "scripts"
     library = "".join((folder / "lib" / name).read_text() for name in ("clock.lua", "bucket.lua", "generation.lua"))
-    head = f"local CLOCK_OFFSET_MS = {clock_offset_ms}\n{library}"
     found = {}
     for file in folder.iterdir():
         if file.name.endswith(".lua"):
-            text = (head + file.read_text()).encode()
+            text = (library + file.read_text()).encode()
             # No secret depends on this hash.
             found[file.name.removesuffix(".lua")] = (sha1(text, usedforsecurity=False).hexdigest(), text)
     return found

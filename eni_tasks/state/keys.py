@@ -121,7 +121,7 @@ class Keys:
         return f"{self._prefix}facts:{instance_id}"
 
     def claimants(self, instance_id: str) -> str:
-        """ZSET. Node that names the instance → creation time of its object (ms). The first one owns the instance.
+        """ZSET. Node that names the instance → since when (ms, see put_nodes.lua). The first one owns the instance.
 
         `instance_id` "" gives the prefix of all.
         """

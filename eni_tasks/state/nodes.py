@@ -5,6 +5,7 @@ Every method raises StateUnavailable when Redis does not answer.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from enum import StrEnum
 from typing import Any, Literal, cast
@@ -190,17 +191,30 @@ class Nodes:
         (names,) = self._connection.send(("ZRANGE", self._keys.deficits, 0, -1))
         return [NodeName(name.decode()) for name in names]
 
-    # -- journals --------------------------------------------------------------------------------
     def owner(self, instance_id: InstanceId) -> NodeName | None:
-        """The stored node that an instance belongs to: the oldest that names it."""
+        """The stored node that an instance belongs to: the one that has named it for longest."""
         (names,) = self._connection.send(("ZRANGE", self._keys.claimants(instance_id), 0, 0))
         return NodeName(names[0].decode()) if names else None
+
+    def contested(self) -> dict[InstanceId, list[NodeName]]:
+        """Instances that several stored nodes name, with these nodes; the first of them owns the instance."""
+        (versions,) = self._connection.send(("HVALS", self._keys.versions))
+        named = Counter(value.decode().split(" ")[2] for value in versions)
+        instances = sorted(InstanceId(instance) for instance, count in named.items() if instance and count > 1)
+        if not instances:
+            return {}
+        answers = self._connection.send(*(("ZRANGE", self._keys.claimants(each), 0, -1) for each in instances))
+        return {
+            instance: [NodeName(name.decode()) for name in names]
+            for instance, names in zip(instances, answers, strict=True)
+        }
 
     def newest_version(self) -> str:
         """The highest resourceVersion of all stored objects; "" if there are none."""
         (versions,) = self._connection.send(("HVALS", self._keys.versions))
         return max((value.decode().split(" ")[0] for value in versions), key=version_key, default="")
 
+    # -- journals --------------------------------------------------------------------------------
     def journal(self, name: NodeName) -> bytes | None:
         """The entry of the interface creation that is under way for a node, or None."""
         (entry,) = self._connection.send(("HGET", self._keys.journal, name))

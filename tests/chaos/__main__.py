@@ -1,4 +1,4 @@
-"""`python -m chaos`: one run, told as it goes; exit code 0 when all is well, 1 when not."""
+"""`python -m chaos`: one run, reported as it goes; exit code 0 when all is well, 1 when not."""
 
 from __future__ import annotations
 

@@ -171,7 +171,7 @@ class Nodes:
         return instance, eni
 
     def _patiently(self, act: Callable[[], T]) -> T:
-        """Do something to a machine as soon as EC2 lets it: other troubles spend its quota, or hide new ids."""
+        """Do something to a machine as soon as EC2 lets it: other troubles use up its quota, or hide new ids."""
         while True:
             try:
                 return act()

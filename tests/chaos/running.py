@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 START_SECONDS = 90.0
 LOOK_SECONDS = 1.0
-TELL_SECONDS = 10.0
+REPORT_SECONDS = 10.0
 COLLECT_SECONDS = 60.0
 CALM_SECONDS = 6.0  # everything is read once more from EC2
 STEPS_PER_SECOND = 8.0
@@ -130,14 +130,14 @@ class _Run:
     def _inject(self, name: str, seed: int) -> str:
         rng = Random(seed)  # noqa: S311 - to be repeated, no secret
         try:
-            told = (troubles.PASSING | troubles.LASTING | troubles.UNPROVEN)[name](self._ground, rng)
+            what = (troubles.PASSING | troubles.LASTING | troubles.UNPROVEN)[name](self._ground, rng)
         except (redis.RedisError, urllib3.exceptions.HTTPError, RuntimeError) as error:
             return f"not possible now: {error}"
         self._report.injected[name] += 1
-        return told
+        return what
 
     def _converges(self, what: str, within_seconds: float) -> bool:
-        began, told = time.monotonic(), 0.0
+        began, reported = time.monotonic(), 0.0
         while True:
             self._ground.tick()
             missing = self._verdict.missing()
@@ -148,8 +148,8 @@ class _Run:
             if after > within_seconds:
                 self._report.failures += [f"not within {within_seconds:.0f} s: {what}", *missing]
                 return False
-            if after > told + TELL_SECONDS:
-                told = after
+            if after > reported + REPORT_SECONDS:
+                reported = after
                 self._say(f"{len(missing)} things to wait for, such as {missing[0]}")
             time.sleep(LOOK_SECONDS)
 

@@ -1,6 +1,6 @@
 """The troubles: each does one thing to the ground and says what, in words.
 
-`LASTING` ones are those that the system rightly remembers for a minute or two (a benched subnet, an open
+`LASTING` ones are those that the system rightly remembers for a minute or two (a subnet that is cooling down, an open
 breaker, a stopped instance); they come early in a run, so that the wait for them is no failure.
 """
 
@@ -106,7 +106,7 @@ def cut_redis_connections(ground: Ground, _: Random) -> str:
 def pause_redis(ground: Ground, rng: Random) -> str:
     seconds = rng.uniform(1.0, 6.5)
     ground.redis.execute_command("CLIENT", "PAUSE", round(seconds * 1000), "ALL")
-    return f"Redis answers nobody for {seconds:.1f} s"
+    return f"Redis does not answer for {seconds:.1f} s"
 
 
 def send_raw_messages(ground: Ground, rng: Random) -> str:

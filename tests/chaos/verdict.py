@@ -1,4 +1,4 @@
-"""What must be so when calm has returned, told in words where it isn't yet; and what must never have been.
+"""What must be so when calm has returned, named where it isn't yet; and what must never have been.
 
 Judged from EC2's own records and the objects at the API server; what our system believes is only asked
 for the reason.
@@ -40,7 +40,7 @@ class _Silence:
     """Sends nothing: these services only look."""
 
     def send(self, kind: WorkKind, name: NodeName) -> None:
-        raise AssertionError(f"these services only look, and wanted to send {kind} of {name}")
+        raise AssertionError(f"a verdict only reads, but sent {kind} of {name}")
 
 
 class Verdict:
@@ -98,11 +98,11 @@ class Verdict:
             yield f"Redis does not answer: {error}"
 
     def leftovers(self) -> list[str]:
-        """Our interfaces that nobody uses."""
+        """Our interfaces that are attached to no instance."""
         return [f"{each.id} in {each.subnet_id} is left over" for each in self._ground.ec2.leftovers(**OURS)]
 
     def let_grace_pass(self) -> None:
-        """Age what the collector of orphans has seen: nobody wants to wait for its grace."""
+        """Age what the orphan collector has seen, instead of waiting for its grace."""
         state, key = self._ground.redis, self._keys.orphans
         aged = {name: seen_at - GRACE_SECONDS * 1000 for name, seen_at in state.zrange(key, 0, -1, withscores=True)}
         if aged:
@@ -127,9 +127,9 @@ class Verdict:
         found = []
         for command, process in begun.items():
             with process:
-                told, _ = process.communicate(timeout=COMMAND_SECONDS)
+                output, _ = process.communicate(timeout=COMMAND_SECONDS)
             if process.returncode:
-                found.append(f"eni-tasks {command} ends with {process.returncode}:\n{told}")
+                found.append(f"eni-tasks {command} ends with {process.returncode}:\n{output}")
         return found
 
     def _begin(self, command: str) -> subprocess.Popen[str]:

@@ -19,7 +19,7 @@ TAGS = {"io.cilium/cluster-name": "c1", "owner": "us"}
 
 
 class Adapter:
-    """Makes adapters for a server, through the environment as in life; keeps what their hooks were told."""
+    """Makes adapters for a server, through the environment as in life; keeps what their hooks received."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, url: str) -> None:
         aws = {"ACCESS_KEY_ID": "ADAPTER", "SECRET_ACCESS_KEY": "sandbox", "REGION": "eu-west-1"}

@@ -1,4 +1,4 @@
-"""Flower in a real browser, as somebody uses it at night: log in, look, find a node, start a task, read its report.
+"""Flower in a real browser, as a person uses it at night: log in, look, find a node, start a task, read its report.
 
 With SCREENSHOTS set to a folder, the pictures of docs/operations.md are taken on the way (`make screenshots`).
 """
@@ -64,7 +64,7 @@ def system(tmp_path: Path) -> Iterator[tuple[System, Flower]]:
 
 @pytest.fixture
 def page(browser: Browser, system: tuple[System, Flower]) -> Iterator[Page]:
-    """A page with somebody who knows the password before it."""
+    """A page whose user knows the password."""
     user, _, password = AUTH.partition(":")
     context = browser.new_context(
         base_url=system[1].address, http_credentials={"username": user, "password": password}, viewport=SIZE

@@ -60,7 +60,7 @@ def test_a_worker_that_is_killed_in_mid_work(system: Unsteady) -> None:
 
 def test_a_worker_that_is_told_to_end_hands_its_node_over(system: Unsteady) -> None:
     system.reset()
-    # Late enough for the answer to be held then, until the worker has been told.
+    # Late enough for the answer to be held then, until the worker knows that it is to end.
     system.ec2.add_faults(Fault(action="CreateNetworkInterface", delay_seconds=2.0))
     system.fleet.add(1, types=("m5.large",), ipam={"pre-allocate": 20})  # two more interfaces
     until(lambda: system.calls().get("CreateNetworkInterface"), "the worker waits for EC2's answer")

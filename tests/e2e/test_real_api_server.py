@@ -19,7 +19,7 @@ def test_the_same_processes_against_the_real_api_server(tmp_path: Path) -> None:
     with real_server() as api, running(with_flower=False, start_system=False) as system:
         system.sandbox.environment["KUBECONFIG"] = str(api.kubeconfig(tmp_path / "kubeconfig"))
         system.sandbox.start_system()
-        system.fleet.add(3, ipam={"pre-allocate": 12})  # for their instances; nobody looks at these objects
+        system.fleet.add(3, ipam={"pre-allocate": 12})  # for their instances; these objects are not watched
         for name in system.fleet.names:
             spec = system.fleet.get(name)["spec"]
             body = {"apiVersion": "cilium.io/v2", "kind": "CiliumNode", "metadata": {"name": name}, "spec": spec}

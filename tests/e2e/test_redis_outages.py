@@ -36,14 +36,16 @@ def test_p02_redis_comes_back_empty_to_idle_workers(system: Unsteady) -> None:
 
 
 def test_p02_redis_comes_back_to_busy_workers(system: Unsteady) -> None:
-    before = {name: system.said(name, "broker_went_away") for name in WORKERS}
+    before = {name: system.said(name, "broker_connection_lost") for name in WORKERS}
     system.makes_all_workers_busy()
     system.redis_goes_away(keeps_its_data=True)
     system.redis_comes_back()
     system.all_queues_are_served(seconds=60)
     until(system.quiet, "what was in hand is done")
     assert system.sandbox.children.dead() == []
-    assert any(system.said(name, "broker_went_away") > before[name] for name in WORKERS), "a worker had work in hand"
+    assert any(system.said(name, "broker_connection_lost") > before[name] for name in WORKERS), (
+        "a worker had work in hand"
+    )
     assert system.clean()
 
 
@@ -70,7 +72,7 @@ def test_p02_a_worker_that_consumes_nothing_gives_no_sign_of_life(system: Unstea
     until(lambda: system.ready("deaf"), "it serves")
     host = f"resync-{system.child('deaf').pid}@{socket.gethostname()}"
     control, there = system.app.control, {"destination": [host], "reply": True, "timeout": 0.5}
-    until(lambda: control.cancel_consumer("resync", **there), "it is told to consume nothing")
+    until(lambda: control.cancel_consumer("resync", **there), "it consumes nothing")
     until(lambda: system.silent_seconds("deaf") > 3, "its file grows old")
     # What a heartbeat would show: its loop turns, and it answers.
     until(lambda: control.ping(destination=[host], timeout=2) == [{host: {"ok": "pong"}}], "it answers")

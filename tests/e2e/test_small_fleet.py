@@ -230,7 +230,7 @@ def test_what_workers_do_arrives_at_prometheus(system: System, tmp_path: Path) -
     log = tmp_path / "exporter.log"
     others_are_served(system)
     until(system.quiet, "no work is left")
-    assigns = system.calls_since_start()["AssignPrivateIpAddresses"]
+    assigns = system.effects_since_start()["AssignPrivateIpAddresses"]
     with (
         processes_under_test.running(log, "workers.exporter", "--port", "0", **ours) as exporter,
         urllib3.PoolManager(timeout=10.0) as http,
@@ -248,11 +248,15 @@ def test_what_workers_do_arrives_at_prometheus(system: System, tmp_path: Path) -
             "ipam_resync_total{}": 1,
         }
 
-        def arrived() -> bool:
+        def late() -> dict[str, float]:
             now = scraped(http, url)
-            return all(now.get(name, 0) >= value for name, value in least.items())
+            return {name: now.get(name, 0) for name, value in least.items() if now.get(name, 0) < value}
 
-        exporter.until(arrived, "the workers' counts")
+        try:
+            exporter.until(lambda: not late(), "the workers' counts")
+        except AssertionError as error:
+            error.add_note(f"too low: {late()}, wanted are {least}")
+            raise
         assert scraped(http, url)["ec2_api_duration_seconds_count{AssignPrivateIpAddresses,OK}"] == assigns
         assert exporter.end() == 0
     assert "Traceback" not in exporter.said

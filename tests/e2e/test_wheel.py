@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import tarfile
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 from zipfile import ZipFile
@@ -110,11 +111,11 @@ def test_every_command_tells_its_use(installed: Installed, environment: dict[str
         check=False,
     )
     assert answer.returncode == 0, answer.stderr
-    told = json.loads(answer.stdout)
-    assert Path(told["from"]).is_relative_to(installed.site)
-    assert {"", "worker", "watcher", "flower", "exporter", "status", "sandbox"} <= told["said"].keys()
-    assert {name: code for name, (code, _) in told["said"].items() if code != 0} == {}
-    assert [name for name, (_, text) in told["said"].items() if "Usage:" not in text] == []
+    answered = json.loads(answer.stdout)
+    assert Path(answered["from"]).is_relative_to(installed.site)
+    assert {"", "worker", "watcher", "flower", "exporter", "status", "sandbox"} <= answered["said"].keys()
+    assert {name: code for name, (code, _) in answered["said"].items() if code != 0} == {}
+    assert [name for name, (_, text) in answered["said"].items() if "Usage:" not in text] == []
 
 
 def test_the_script_starts(installed: Installed, environment: dict[str, str], tmp_path: Path) -> None:
@@ -130,26 +131,35 @@ def test_every_process_is_in_the_table() -> None:
     assert {path.stem for path in (ROOT / "workers").glob("*.py")} - NO_PROCESSES == WORKERS.keys()
 
 
-@pytest.mark.parametrize("name", sorted(WORKERS))
-def test_a_process_comes_up_and_ends_on_sigterm(
-    name: str, installed: Installed, environment: dict[str, str], tmp_path: Path
-) -> None:
-    arguments, word = WORKERS[name]
-    log = tmp_path / "log"
-    command = [installed.python, "-m", f"workers.{name}", *arguments]
+@contextmanager
+def started(name: str, installed: Installed, environment: dict[str, str], folder: Path) -> Iterator[Process]:
+    log = folder / f"{name}.log"
+    command = [installed.python, "-m", f"workers.{name}", *WORKERS[name][0]]
     with (
         log.open("wb") as output,
-        subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=output, stderr=subprocess.STDOUT) as popen,
+        subprocess.Popen(command, cwd=folder, env=environment, stdout=output, stderr=subprocess.STDOUT) as popen,
     ):
-        process = Process(popen, log)
         try:
-            process.until(lambda: word in process.said, f"{name} is up")
-            # The kernel withholds from PID 1 every signal that it neither catches nor blocks, to wait for it.
-            assert takes(popen.pid, signal.SIGTERM)
-            assert process.end() == 0
+            yield Process(popen, log)
         finally:
             popen.kill()
-    assert "Traceback" not in process.said
+
+
+def test_each_process_comes_up_and_ends_on_sigterm(
+    installed: Installed, environment: dict[str, str], tmp_path: Path
+) -> None:
+    with ExitStack() as stack:
+        processes = {
+            name: stack.enter_context(started(name, installed, environment, tmp_path)) for name in sorted(WORKERS)
+        }
+        for name, process in processes.items():
+            process.until(lambda name=name, process=process: WORKERS[name][1] in process.said, f"{name} is up")
+        # The kernel withholds from PID 1 every signal that it neither catches nor blocks, to wait for it.
+        assert [name for name, process in processes.items() if not takes(process.pid, signal.SIGTERM)] == []
+        for process in processes.values():
+            process.popen.terminate()
+        assert {name: process.popen.wait(30) for name, process in processes.items()} == dict.fromkeys(processes, 0)
+    assert [name for name, process in processes.items() if "Traceback" in process.said] == []
 
 
 def takes(pid: int, number: signal.Signals) -> bool:

@@ -28,11 +28,16 @@ if TYPE_CHECKING:
 WORKERS = ("ec2", "apiserver", "resync")
 PROCESSES = (*WORKERS, "watcher")
 # Calls may last long here: a worker that is busy when its day turns bad is what these tests are about.
-PATIENT = {"ENI_TASKS_EC2_TIMEOUT_SECONDS": "6", "ENI_TASKS_LEASE_SECONDS": "11"}
+PATIENT = {
+    "ENI_TASKS_EC2_TIMEOUT_SECONDS": "6",
+    "ENI_TASKS_LEASE_SECONDS": "11",
+    # After a restart of Redis no fact counts until it is read again, and the next periodic read does that.
+    "ENI_TASKS_RESYNC_SECONDS": "10",
+}
 
 
 class Unsteady(whole.System):
-    """The whole system, its bad days, and what each process tells the probes.
+    """The whole system, its bad days, and what each process shows the probes.
 
     All processes reach Redis over `wire` and EC2 over `ec2_wire`, the publishing worker the API server over
     `kube_wire`. The tests and the agents reach each server directly.
@@ -90,7 +95,7 @@ class Unsteady(whole.System):
         return self.sandbox.children.running[process]
 
     def ends(self, process: str) -> None:
-        """A process is told to end, and does so soon."""
+        """Ask a process to end, which it does soon."""
         child = self.sandbox.children.running.pop(process)
         child.terminate()
         assert child.wait(20) == 0

@@ -59,7 +59,7 @@ class System:
         self.redis = redis.Redis.from_url(url)
         self.services = Services(Settings(cluster=CLUSTER, redis_url=SecretStr(url)), Silence())
         self._keys = Keys(CLUSTER)
-        self._earlier_calls: Counter[str] = Counter()
+        self._earlier_effects: Counter[str] = Counter()
         self._http = urllib3.PoolManager(retries=False, timeout=10.0)
 
     def close(self) -> None:
@@ -129,13 +129,15 @@ class System:
         ours = [entry for entry in log if entry.verb == "patch"]
         return {part: sum(entry.subresource == part for entry in ours) for part in ("status", "")}
 
-    def calls_since_start(self) -> Counter[str]:
-        """EC2 calls since the system started."""
-        return self._earlier_calls + Counter(self.calls())
+    def effects_since_start(self) -> Counter[str]:
+        """EC2 calls that were carried out since the system started: no refusals, no dry runs."""
+        return self._earlier_effects + Counter(
+            {action: codes.get("OK", 0) for action, codes in self.ec2.counts().items()}
+        )
 
     def reset(self) -> None:
         """Count calls and writes from zero."""
-        self._earlier_calls += Counter(self.calls())
+        self._earlier_effects = self.effects_since_start()
         self.ec2.reset_calls()
         self.kube.reset_record()
 

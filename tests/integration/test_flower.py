@@ -1,4 +1,4 @@
-"""Flower as an operator starts it: nobody gets in unasked, nothing foreign shapes it, its memory has a bound."""
+"""Flower as an operator starts it: the password guards it, nothing foreign shapes it, its memory has a bound."""
 
 from __future__ import annotations
 
@@ -60,12 +60,12 @@ def shown(tmp_path_factory: pytest.TempPathFactory, redis_url: str) -> Iterator[
         yield running
 
 
-def test_nobody_gets_in_without_the_password(guarded: Flower) -> None:
+def test_no_page_opens_without_the_password(guarded: Flower) -> None:
     tries = [(path, auth) for path in PATHS for auth in ("", "night:wrong", "night:a", "b:c", "who:ever")]
     assert [(path, auth) for path, auth in tries if guarded.get(PREFIX + path, auth)[0] != 401] == []
 
 
-def test_nobody_starts_a_task_without_the_password(guarded: Flower, redis_url: str) -> None:
+def test_no_task_is_started_without_the_password(guarded: Flower, redis_url: str) -> None:
     status, _ = guarded.post(f"{PREFIX}/api/task/async-apply/eni.pause", {"args": ["me", "why"]})
     assert status == 401
     with redis.Redis.from_url(redis_url) as client:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import redis_servers
-from processes_under_test import running
+from processes_under_test import Process, running
 
 from eni_tasks.sandbox.kube.admin import write_kubeconfig
 from eni_tasks.sandbox.kube.server import KubeServer
@@ -16,32 +16,51 @@ from eni_tasks.sandbox.kube.server import KubeServer
 pytestmark = pytest.mark.timeout(180)
 
 
-@pytest.mark.parametrize("name", ["resync", "watcher"])
-def test_a_process_serves_while_redis_is_there_and_lives_without(name: str, tmp_path: Path) -> None:
-    alive, ready = tmp_path / "alive", tmp_path / "ready"
+class Probed:
+    """A process and its two files."""
+
+    def __init__(self, process: Process, folder: Path) -> None:
+        self.process, self.ready, self._alive = process, folder / "ready", folder / "alive"
+
+    def touched_at(self) -> float:
+        return self._alive.stat().st_mtime
+
+
+def test_processes_serve_while_redis_is_there_and_live_without(tmp_path: Path) -> None:
     with ExitStack() as stack:
         kube = stack.enter_context(KubeServer())
         first = stack.enter_context(ExitStack())
         url = first.enter_context(redis_servers.running())
         port = int(url.rpartition(":")[2].removesuffix("/0"))
-        environment = {
-            "ENI_TASKS_REDIS_URL": url,
-            "ENI_TASKS_PROBE_DIR": str(tmp_path),
-            "KUBECONFIG": str(write_kubeconfig(tmp_path / "kubeconfig", kube.url)),
-            "AWS_REGION": "eu-west-1",
-        }
-        process = stack.enter_context(running(tmp_path / "log", f"workers.{name}", **environment))
-        process.until(ready.exists, "it serves")
-        touched = alive.stat().st_mtime
-        process.until(lambda: alive.stat().st_mtime > touched, "its loop turns")
+        config = str(write_kubeconfig(tmp_path / "kubeconfig", kube.url))
+
+        def start(name: str) -> Probed:
+            folder = tmp_path / name
+            folder.mkdir()
+            environment = {
+                "ENI_TASKS_REDIS_URL": url,
+                "ENI_TASKS_PROBE_DIR": str(folder),
+                "KUBECONFIG": config,
+                "AWS_REGION": "eu-west-1",
+            }
+            return Probed(stack.enter_context(running(folder / "log", f"workers.{name}", **environment)), folder)
+
+        both = [start(name) for name in ("resync", "watcher")]
+        for each in both:
+            each.process.until(each.ready.exists, "it serves")
+            touched = each.touched_at()
+            each.process.until(lambda each=each, at=touched: each.touched_at() > at, "its loop turns")
 
         first.close()
-        process.until(lambda: not ready.exists(), "it serves no more")
+        for each in both:
+            each.process.until(lambda each=each: not each.ready.exists(), "it serves no more")
         gone = time.time()
-        process.until(lambda: alive.stat().st_mtime > gone, "it lives on")
+        for each in both:
+            each.process.until(lambda each=each: each.touched_at() > gone, "it lives on")
 
         stack.enter_context(redis_servers.running(port=port))
-        process.until(ready.exists, "it serves again")
-        process.until(lambda: abs(alive.stat().st_mtime - time.time()) < 10, "its loop turns again")
-        assert process.end() == 0
-        assert not ready.exists()
+        for each in both:
+            each.process.until(each.ready.exists, "it serves again")
+            each.process.until(lambda each=each: abs(each.touched_at() - time.time()) < 10, "its loop turns again")
+            assert each.process.end() == 0
+            assert not each.ready.exists()

@@ -18,6 +18,9 @@ from eni_tasks.sandbox.ec2 import instance_types
 from eni_tasks.sandbox.ec2.knobs import Fault
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
     from eni_tasks.sandbox.ec2.records import Instance
 
 _GENERIC = "the layer without interfaces: there is none here (the formulas are held by unit tests)"
@@ -217,7 +220,15 @@ def test_a_stopped_instance(system: pumped.System, monkeypatch: pytest.MonkeyPat
     }
 
 
-def test_a_hundred_nodes(system: pumped.System, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def unlimited(redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[pumped.System]:
+    """A system that waits for no token."""
+    with pumped.running(redis_url, tmp_path, monkeypatch, rate_limits={}) as system:
+        yield system
+
+
+def test_a_hundred_nodes(unlimited: pumped.System, monkeypatch: pytest.MonkeyPatch) -> None:
+    system = unlimited
     (vector,) = [vector for vector in VECTORS if vector["id"] == "scen-1.6-many-nodes"]
     given = vector["input"]
     play = Play(system, given, monkeypatch)

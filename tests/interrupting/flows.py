@@ -49,12 +49,7 @@ def orphans(services: Services) -> None:
 
 def ingest(services: Services) -> None:
     """The watcher's list, handed over."""
-    names, version = [], ""
-    for page in services.node_feed.pages():
-        services.ingest.changed(page.objects)
-        names += [obj["metadata"]["name"] for obj in page.objects]
-        version = page.resource_version
-    services.ingest.listed(names, version)
+    services.ingest.take_list(services.node_feed.pages())
 
 
 def tick(services: Services) -> None:

@@ -1,8 +1,8 @@
 """The points at which a process can die with the world around it being different: before each of its writes.
 
-What a process does between two messages to the outside nobody else can see, so that dying after one is
+What a process does between two messages to the outside no other process can see, so that dying after one is
 dying before the next. Reads change nothing and are no points. Hooked in where the bytes leave: a write
-that somebody adds later is a point by itself.
+that is added later is a point by itself.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from urllib.parse import parse_qs
 import redis.connection
 import urllib3.connectionpool
 
-from eni_tasks.state import connection as state_connection
+from eni_tasks.state.connection import _script_texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -34,15 +34,14 @@ class Points:
 
     Args:
         kill_at: the number of the fatal point, from 1.
-        told: file descriptor that gets a line per point.
+        report_to: file descriptor that gets a line per point.
     """
 
-    def __init__(self, kill_at: int, told: int) -> None:
+    def __init__(self, kill_at: int, report_to: int) -> None:
         self._kill_at = kill_at
-        self._told = told
+        self._report_to = report_to
         self._count = 0
-        texts = state_connection._script_texts(state_connection._clock_offset_ms)
-        self._scripts = {digest: name for name, (digest, _) in texts.items()}
+        self._scripts = {digest: name for name, (digest, _) in _script_texts().items()}
 
     def hook_in(self) -> None:
         """Watch all that leaves this process from now on."""
@@ -64,7 +63,7 @@ class Points:
     def reach(self, what: str) -> None:
         """Come to a point that is no message."""
         self._count += 1
-        os.write(self._told, f"{what}\n".encode())
+        os.write(self._report_to, f"{what}\n".encode())
         if self._count == self._kill_at:
             os.kill(os.getpid(), signal.SIGKILL)
 

@@ -35,7 +35,7 @@ def _warm_ec2() -> tuple[BotoEc2, Ec2Clients]:
     return ec2, clients
 
 
-def _work(order: dict[str, Any], told: int, ec2: BotoEc2, clients: Ec2Clients) -> None:
+def _work(order: dict[str, Any], report_to: int, ec2: BotoEc2, clients: Ec2Clients) -> None:
     """Be a worker process."""
     assert clients._clients is not None
     # Made before the fork, but without a connection: it may be used on.
@@ -43,26 +43,26 @@ def _work(order: dict[str, Any], told: int, ec2: BotoEc2, clients: Ec2Clients) -
     advance_clock(order["clock_offset_seconds"])
     services = Services(Settings(**order["settings"]), Lost())
     services.__dict__["ec2"] = ec2
-    points = Points(order["kill_at"], told)
+    points = Points(order["kill_at"], report_to)
     points.hook_in()
     FLOWS[order["flow"]](services)
     points.reach("its end")
 
 
 def _carry_out(order: dict[str, Any], ec2: BotoEc2, clients: Ec2Clients) -> dict[str, Any]:
-    reading, told = os.pipe()
+    reading, report_to = os.pipe()
     pid = os.fork()
     if pid == 0:
         code = 1
         try:
-            _work(order, told, ec2, clients)
+            _work(order, report_to, ec2, clients)
             code = 0
         except BaseException:  # noqa: BLE001 - the fork must not come out of here
             traceback.print_exc()
         finally:
             sys.stderr.flush()
             os._exit(code)
-    os.close(told)
+    os.close(report_to)
     with os.fdopen(reading) as lines:
         points = lines.read().splitlines()
     _, status = os.waitpid(pid, 0)

@@ -65,6 +65,8 @@ def test_an_empty_variable_is_none(loaded):
         pytest.param("RESYNC_SECONDS", "2.5", 2.5, id="a part of a second"),
         pytest.param("SUBNET_IDS", " subnet-1, subnet-2 ,", ("subnet-1", "subnet-2"), id="a list with blanks"),
         pytest.param("SUBNET_TAGS", "for=pods", {"for": "pods"}, id="a tag"),
+        pytest.param("SECURITY_GROUP_IDS", "sg-1, sg-2", ("sg-1", "sg-2"), id="a list of groups"),
+        pytest.param("SECURITY_GROUP_TAGS", "for=pods", {"for": "pods"}, id="a tag of groups"),
         pytest.param("INSTANCE_TAGS", "a=1, b = 2", {"a": "1", "b": "2"}, id="tags with blanks"),
         pytest.param("ENI_TAGS", "query=a=b,empty=", {"query": "a=b", "empty": ""}, id="tags with odd values"),
         pytest.param("LOG_FORMAT", "console", "console", id="a choice"),
@@ -253,9 +255,11 @@ def test_masked_shows_every_setting_by_its_variable():
 
 
 def test_the_policy_carries_what_the_planner_needs(loaded):
-    policy = loaded(CLUSTER="c", PRE_ALLOCATE="3", SUBNET_IDS="subnet-1", SUBNET_TAGS="a=b").policy()
+    groups = {"SECURITY_GROUP_IDS": "sg-1", "SECURITY_GROUP_TAGS": "c=d"}
+    policy = loaded(CLUSTER="c", PRE_ALLOCATE="3", SUBNET_IDS="subnet-1", SUBNET_TAGS="a=b", **groups).policy()
     assert (policy.cluster, policy.pre_allocate_default) == ("c", 3)
     assert (policy.subnet_ids_filter, policy.subnet_tags_filter) == (("subnet-1",), {"a": "b"})
+    assert (policy.security_group_ids_filter, policy.security_group_tags_filter) == (("sg-1",), {"c": "d"})
 
 
 def test_ownership_tags_cannot_be_overridden(loaded):

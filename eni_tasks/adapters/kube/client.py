@@ -2,7 +2,7 @@
 
 Configuration (KUBECONFIG or the pod's service account, tokens that are re-read, exec plugins, proxies,
 TLS) is the kubernetes client's; requests go straight to its pool, since its generated layers parse each
-answer into objects that nobody here needs.
+answer into objects that are not needed here.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class KubeClient:
 
         Raises:
             NodeGone: the node doesn't exist.
-            ConflictError: somebody else was faster.
+            ConflictError: another writer changed the object first.
             HistoryGone: the continue token is too old.
             ClusterUnavailable: no answer, or not now.
             ClusterRefused: missing rights, or an object that breaks the schema.

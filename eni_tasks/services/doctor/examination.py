@@ -13,6 +13,7 @@ from eni_tasks.services.doctor.findings import Area, Finding
 from eni_tasks.services.doctor.redis_checks import examine_redis
 from eni_tasks.services.doctor.running_checks import (
     examine_clocks,
+    examine_instances,
     examine_switches,
     examine_watcher,
     examine_workers,
@@ -80,10 +81,11 @@ class Doctor:
     def _running(self, server: ServerDescription, queues: Sequence[str]) -> list[Finding]:
         try:
             summary = self._state.summary.read(queues)
+            contested = self._state.nodes.contested()
         except StateUnavailable as error:
             area = Area("queues")
             area.trouble("work", str(error), "See the findings about Redis.")
             return area.findings
         found = examine_workers(self._workers, queues, summary)
         found += examine_watcher(summary, server, self._settings.resync_seconds)
-        return found + examine_switches(summary)
+        return found + examine_switches(summary) + examine_instances(contested)

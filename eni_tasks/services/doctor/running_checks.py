@@ -1,11 +1,15 @@
-"""Our own processes: whether each queue has a worker, work moves, a watcher ticks, and the clocks agree."""
+"""Our own processes and what they keep: whether each queue has a worker, work moves, a watcher ticks, the clocks agree.
+
+Also whether two nodes claim one instance.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from eni_tasks.errors import StateUnavailable
+from eni_tasks.model.network import InstanceId, NodeName
 from eni_tasks.ports.doctor import Workers
 from eni_tasks.services.doctor.findings import Area, Finding
 from eni_tasks.state.server import ServerDescription
@@ -100,6 +104,26 @@ def examine_switches(summary: StateSummary) -> list[Finding]:
         area.trouble(action, f"Stopped for all workers: {breaker.why.rstrip('.')}.", advice)
     if not area.findings:
         area.ok("switches", "Nothing is stopped.")
+    return area.findings
+
+
+def examine_instances(contested: Mapping[InstanceId, Sequence[NodeName]]) -> list[Finding]:
+    """See whether nodes claim an instance of another node.
+
+    Args:
+        contested: instances that several nodes name, with these nodes, the owner first.
+    """
+    area = Area("instances")
+    for instance, (owner, *others) in contested.items():
+        area.trouble(
+            instance,
+            f"It belongs to {owner}, which has named it for longest. Nothing is done for the others that name it: "
+            f"{', '.join(others)}.",
+            "Compare spec.instance-id of these CiliumNodes with the providerID of their Nodes; correct or delete the "
+            "wrong object.",
+        )
+    if not contested:
+        area.ok("owners", "No instance is named by two nodes.")
     return area.findings
 
 

@@ -31,7 +31,7 @@ end
 if not current or went_back then
   current = ARGV[1]
   redis.call('SET', KEYS[1], current)
-  redis.call('HSET', KEYS[2], 'began_at', now)
+  redis.call('HSET', KEYS[2], 'began_at', now, 'beat', 0)
   -- What passes of the collector saw before proves nothing any more: their waits start again.
   redis.call('DEL', KEYS[3], KEYS[4])
 end

@@ -73,7 +73,7 @@ def test_the_bundled_one_keeps_its_keys_and_asks_for_the_password(serve, tmp_pat
 
 
 def test_a_private_ca_in_the_charts_way_is_enough(serve, tmp_path):
-    """For our own client and for Celery's: the command marks with one and sends with the other."""
+    """For our own client and for Celery's: the command enqueues with one and sends with the other."""
     write_certificates(tmp_path, "redis")
     port = free_port()
     arguments = ["--port", "0", "--tls-port", str(port), "--bind", "127.0.0.1", "--requirepass", PASSWORD]

@@ -24,7 +24,7 @@ def sandbox() -> Iterator[Sandbox]:
 
 
 class Clock:
-    """A clock that stands until it is told."""
+    """A clock that stands until `advance`."""
 
     def __init__(self) -> None:
         self.now = 1_700_000_000.0

@@ -81,11 +81,11 @@ def test_the_observer_is_told_what_the_server_counted(sandbox: Sandbox, ec2: Bot
     ec2.interfaces_of([InstanceId(sandbox.launch())])
     ec2.delete_interface(made.id)
     ec2.delete_interface(made.id)
-    told: dict[str, dict[str, int]] = {}
+    observed: dict[str, dict[str, int]] = {}
     for action, code in adapter.observed:
-        codes = told.setdefault(action, {})
+        codes = observed.setdefault(action, {})
         codes[code] = codes.get(code, 0) + 1
-    assert told == sandbox.control.counts()
+    assert observed == sandbox.control.counts()
 
 
 SLOW = ClientOptions(read_timeout_seconds=0.3, read_attempts=2)

@@ -72,7 +72,7 @@ class TestReads:
         }
         created = create(spec=spec, metadata=metadata)
         del spec["health"]
-        kept = {key: created["metadata"][key] for key in ("name", "uid", "resourceVersion")}
+        kept = {key: created["metadata"][key] for key in ("name", "uid", "resourceVersion", "creationTimestamp")}
         kept["annotations"] = {"ipam.cilium.io/ignore": "true"}
         assert msgspec.to_builtins(nodes.get(name_of(created))) == {"metadata": kept, "spec": spec}
 

@@ -17,10 +17,11 @@ from eni_tasks.watcher import watching
 from eni_tasks.watcher.watching import NodeWatching
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from eni_tasks.model.cilium_node import CiliumNode
+    from eni_tasks.ports.kube import Page
     from eni_tasks.sandbox.kube.admin import KubeAdmin
 
 DEADLINE_SECONDS = 30.0
@@ -50,11 +51,18 @@ class Sink:
                 del self.nodes[name]
             self._news.notify_all()
 
-    def listed(self, names: Collection[str], resource_version: str) -> None:  # noqa: ARG002 - the protocol
+    def take_list(self, pages: Iterable[Page]) -> tuple[int, str]:
+        names: set[str] = set()
+        version = ""
+        for page in pages:
+            self.changed(page.objects)
+            names |= {node.metadata.name for node in page.objects}
+            version = page.resource_version
         with self._news:
             self.nodes = {name: node for name, node in self.nodes.items() if name in names}
             self.lists_count += 1
             self._news.notify_all()
+        return len(names), version
 
     def wait_for(self, condition: Callable[[], bool]) -> None:
         with self._news:

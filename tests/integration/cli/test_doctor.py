@@ -57,6 +57,17 @@ def test_a_missing_right_at_the_api_server_is_named(system: System, cli: Command
     assert troubles(cli).keys() == {"patch ciliumnodes/status"}
 
 
+def test_nodes_that_claim_one_instance_are_named(system: System, cli: Commands) -> None:
+    instance = system.add_node("older")
+    system.settle()
+    system.add_node("impostor", instance=instance)
+    system.ingest()
+    found = troubles(cli)
+    assert found.keys() == {instance.id}
+    assert "It belongs to older, " in found[instance.id]["message"]
+    assert "impostor" in found[instance.id]["message"]
+
+
 def test_a_server_that_evicts_is_named(cli: Commands, monkeypatch: pytest.MonkeyPatch) -> None:
     with redis_servers.running(options=("--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru")) as url:
         monkeypatch.setenv("ENI_TASKS_REDIS_URL", url)
@@ -71,7 +82,7 @@ def test_no_redis_stops_only_what_needs_it(cli: Commands, monkeypatch: pytest.Mo
     assert {each["area"] for each in answer["findings"]} == {"redis", "api server", "aws"}
 
 
-def test_a_user_who_may_not_ask_is_told(system: System, cli: Commands, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_user_who_may_not_ask_gets_the_reason(system: System, cli: Commands, monkeypatch: pytest.MonkeyPatch) -> None:
     with redis_servers.running() as url, redis.Redis.from_url(url) as admin:
         admin.acl_setuser(
             "eni", enabled=True, passwords=["+pw"], commands=["+@all", "-info"], keys=["*"], channels=["*"]

@@ -64,7 +64,7 @@ def exporting(system: System, *, node_series: bool = True) -> Iterator[Exporter]
 
 @pytest.fixture
 def exporter(system: System, monkeypatch: pytest.MonkeyPatch) -> Iterator[Exporter]:
-    """One that looks anew for every scrape."""
+    """One that reads again for every scrape."""
     monkeypatch.setattr(collector, "KEPT_SECONDS", 0.0)
     with exporting(system) as exporter:
         yield exporter
@@ -131,7 +131,7 @@ def test_a_full_node_is_at_capacity(system: System, exporter: Exporter) -> None:
     assert scraped["ipam_available_interfaces", ()] == 0
 
 
-def test_an_object_that_nobody_understands_is_a_node_all_the_same(system: System, exporter: Exporter) -> None:
+def test_an_object_that_is_not_understood_is_a_node_all_the_same(system: System, exporter: Exporter) -> None:
     system.add_node("odd", ipam={"pre-allocate": 10**15})
     system.ingest()
     scraped = exporter.scrape()
@@ -212,7 +212,7 @@ def test_totals_stay_when_series_per_node_are_off(system: System) -> None:
     assert of(scraped, "ipam_ips")["available"] == 8
 
 
-def test_many_scrapes_cost_one_look(system: System, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_scrapes_cost_one_read(system: System, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(collector, "KEPT_SECONDS", 60.0)
     summary, reads = system.services.state.summary, []
     read = summary.read
@@ -243,7 +243,7 @@ def test_paths(exporter: Exporter, path: str, status: int) -> None:
     assert exporter.get(path).status == status
 
 
-def test_an_address_that_is_taken_is_told(exporter: Exporter) -> None:
+def test_an_address_that_is_taken_is_named(exporter: Exporter) -> None:
     port = int(exporter.url.rpartition(":")[2])
     with pytest.raises(InvalidInput, match=f"can't listen on 127.0.0.1 port {port}"):
         make_server(StateCollector.__new__(StateCollector), "127.0.0.1", port)

@@ -40,7 +40,7 @@ def test_b03_seen_on_one_pass_and_deleted_on_a_later_one(fleet: System) -> None:
     }
 
 
-def test_b03_the_way_back_failed_and_nobody_came_back(system: System) -> None:
+def test_b03_the_way_back_failed_and_no_worker_resumed(system: System) -> None:
     """The journal is gone with Redis' content: only the tags tell."""
     instance = system.add_node(eni=PODS)
     system.ec2.add_faults(
@@ -64,7 +64,7 @@ def test_b03_the_way_back_failed_and_nobody_came_back(system: System) -> None:
 
 @pytest.mark.parametrize("unlisted", [False, True], ids=["listed-late", "not-listed"])
 def test_b03_attached_between_the_passes(fleet: System, caplog: pytest.LogCaptureFixture, *, unlisted: bool) -> None:
-    """No delete has an effect, and nobody is alarmed; with a late read EC2 is asked, and refuses."""
+    """No delete has an effect, and nothing is alarming; with a late read EC2 is asked, and refuses."""
     (orphan,) = left(fleet)
     collect(fleet)
     fleet.later(GRACE + 1)
@@ -215,10 +215,10 @@ def test_the_ticker_starts_a_pass_once_a_period(fleet: System) -> None:
     for _ in range(3):
         for ticker in tickers:
             ticker.tick()
-    assert [hint for hint in fleet.messages.waiting if hint[1] == Pass.ORPHANS] == [(WorkKind.FLEET, Pass.ORPHANS)]
+    assert [each for each in fleet.messages.waiting if each[1] == Pass.ORPHANS] == [(WorkKind.FLEET, Pass.ORPHANS)]
 
 
-def test_the_hint_names_the_task_on_its_queue() -> None:
+def test_the_message_names_the_task_on_its_queue() -> None:
     class App:
         sent: list[tuple[str, list[str], str]] = []
 

@@ -67,7 +67,7 @@ def test_b07_an_instance_ends_before_its_interface_was_marked(system: System) ->
 
 
 def test_b07_a_call_was_under_way_when_the_node_went(fleet: System) -> None:
-    """The first look finds nothing yet; the second does not wait for the next period."""
+    """The first pass finds nothing yet; the second does not wait for the next period."""
     fleet.services.work.collect_orphans([InstanceId("i-0123")])
     fleet.pump()
     (orphan,) = left(fleet)
@@ -76,7 +76,7 @@ def test_b07_a_call_was_under_way_when_the_node_went(fleet: System) -> None:
 
 
 def test_a_node_goes_while_another_orphan_waits(fleet: System) -> None:
-    """Its look does not wait with that one; nor is that one's wait cut short."""
+    """Its pass does not wait with that one; nor is that one's wait cut short."""
     (other,) = left(fleet, instance="i-other")
     fleet.services.work.collect_orphans()
     fleet.pump()
@@ -88,7 +88,7 @@ def test_a_node_goes_while_another_orphan_waits(fleet: System) -> None:
     assert deletes(fleet) == [orphan, other]
 
 
-def test_many_nodes_go_at_once_and_one_look_is_enough(fleet: System) -> None:
+def test_many_nodes_go_at_once_and_one_pass_is_enough(fleet: System) -> None:
     for number in range(50):
         fleet.services.work.collect_orphans([InstanceId(f"i-{number}")])
     assert fleet.messages.sent == {WorkKind.FLEET: 1}

@@ -49,7 +49,7 @@ def test_a_worker_dies_between_deletes(fleet: System, part: str, method: str, *,
 
 
 @pytest.mark.parametrize(("part", "method"), [("ec2", "unattached_interfaces"), ("orphans", "note_unattached")])
-def test_a_worker_dies_while_it_looks(fleet: System, part: str, method: str) -> None:
+def test_a_worker_dies_while_it_lists(fleet: System, part: str, method: str) -> None:
     (orphan,) = left(fleet)
     fleet.dies(part_of(fleet, part), method, after=True)
     with pytest.raises(pumped.Killed):
@@ -75,7 +75,7 @@ def test_two_collectors_at_once(fleet: System) -> None:
     assert sorted(deletes(fleet)) == sorted(orphans)
 
 
-def test_b19_who_lost_the_claim_deletes_nothing_more(fleet: System) -> None:
+def test_b19_a_worker_that_lost_its_claim_deletes_nothing_more(fleet: System) -> None:
     """A stops for twice its lease within the first delete; B does the rest, A nothing more."""
     orphans = left(fleet, 4)
     collect(fleet)
@@ -96,7 +96,7 @@ def test_b19_who_lost_the_claim_deletes_nothing_more(fleet: System) -> None:
     assert not there(fleet) & set(orphans)
 
 
-def test_b19_who_lost_the_claim_while_it_listed_deletes_nothing(fleet: System) -> None:
+def test_b19_a_worker_that_lost_its_claim_while_it_listed_deletes_nothing(fleet: System) -> None:
     orphans = left(fleet, 2)
     collect(fleet)
     fleet.later(GRACE + 1)
@@ -149,7 +149,7 @@ def test_while_paused_nothing_is_deleted(fleet: System) -> None:
     ],
 )
 def test_a_refused_delete(fleet: System, code: str, status: int, *, stops: bool) -> None:
-    """Everybody's trouble ends the pass; one interface's own does not keep the others."""
+    """Trouble of the account ends the pass; one interface's own does not keep the others."""
     orphans = sorted(left(fleet, 3))
     collect(fleet)
     fleet.later(GRACE + 1)
@@ -158,8 +158,8 @@ def test_a_refused_delete(fleet: System, code: str, status: int, *, stops: bool)
     report = collect(fleet)
     assert report["deleted"] == ([] if stops else orphans[1:])
     assert code in (report["stopped"] if stops else report["kept"][orphans[0]])
-    # The refused one waits anew, so that it stands in nobody's way.
-    assert set(fleet.services.state.orphans.seen()) == (set(orphans) if stops else set())
+    # The refused one is tried again in the next pass, after all others.
+    assert set(fleet.services.state.orphans.seen()) == (set(orphans) if stops else {orphans[0]})
     for _ in range(3):
         fleet.later(GRACE + 1)
         fleet.services.work.collect_orphans()

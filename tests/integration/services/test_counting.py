@@ -52,7 +52,7 @@ def test_what_ec2_refuses_is_an_attempt_and_no_address(system: System) -> None:
     assert all(subnet for _, _, subnet in attempts)
 
 
-def test_waits_for_the_budget_are_told_by_action(system: System) -> None:
+def test_waits_for_a_token_are_counted_by_action(system: System) -> None:
     system.add_node()
     system.settle()
     waits = [part for part in system.services.counters.drain() if part.name == "ec2_api_rate_limit_duration_seconds"]

@@ -1,4 +1,4 @@
-"""A worker dies at every point of its way; whoever comes next brings the node to the same end."""
+"""A worker dies at every point of its way; the next one brings the node to the same end."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_a_half_written_object_is_finished_by_the_next(
     assert sum(system.writes().values()) <= 3
 
 
-def test_who_lost_the_claim_makes_no_further_mutation(system: System) -> None:
+def test_a_worker_that_lost_its_claim_makes_no_further_mutation(system: System) -> None:
     """B19: A pauses for twice its lease after Create; B adopts the interface; one is attached in total."""
     instance = system.add_node(eni={"first-interface-index": 1})
     system.settle_reads()
@@ -174,17 +174,17 @@ def test_a_journal_that_cannot_be_read_stops_only_its_node(system: System, entry
     assert "journal entry" in system.services.maintain.run(NODE)["failed"]
 
 
-def test_a_process_that_is_told_to_end_hands_back_between_two_calls(system: System) -> None:
+def test_a_process_that_has_to_end_hands_back_between_two_calls(system: System) -> None:
     instance = system.add_node(eni={"first-interface-index": 1})
     system.settle_reads()
     services, other = system.services, system.process()
     real = services.ec2.create_interface
 
-    def told(**parameters: object) -> object:
+    def stopping(**parameters: object) -> object:
         services.stopping.set()
         return real(**parameters)
 
-    services.ec2.create_interface = told
+    services.ec2.create_interface = stopping
     services.work.requeue_overdue(10)
     report = services.maintain.run(NODE)
     assert "another worker continues" in report["did"][-1]

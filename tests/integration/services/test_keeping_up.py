@@ -1,4 +1,4 @@
-"""The watchdog: a deficit that nobody serves, and reads that don't come, are noticed whatever holds them up."""
+"""The watchdog: a deficit that no worker serves, and reads that don't come, are noticed whatever holds them up."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def ticking(system: System) -> Any:
     return ticker
 
 
-def test_a_deficit_that_nobody_serves(system: System) -> None:
-    """B67: the message was lost and the sweep brought nothing either; it is over when the pool is at size."""
+def test_a_deficit_that_is_not_served(system: System) -> None:
+    """B67: the message was lost and requeuing brought nothing either; it is over when the pool is at size."""
     system.add_node()
     system.settle()
     ticker = ticking(system)
@@ -62,7 +62,7 @@ def test_a_node_that_can_hold_no_more_is_no_deficit_of_ours(system: System) -> N
     assert system.services.state.coordination.progress().deficit_node is None
 
 
-def test_a_node_that_nobody_reads(system: System) -> None:
+def test_a_node_that_is_not_read(system: System) -> None:
     system.ingest()
     ticker = ticking(system)
     system.add_node()
@@ -104,6 +104,6 @@ def test_resume_ends_the_wait_of_every_node_that_lacks_addresses(system: System)
     system.ec2.set_knobs(denied_actions=[])
     report = system.services.admin.resume()
     assert report["closed"] == ["AssignPrivateIpAddresses"]
-    assert report["explanation"][-1] == "3 nodes that lack addresses continue at once."
+    assert report["explanation"][-1] == "3 nodes that lack addresses continue at once, and everything is read again."
     system.pump()
     assert all(system.pool(f"node-{number}") for number in range(3))

@@ -82,7 +82,7 @@ def test_trouble_of_the_account_is_tried_by_one(system: System) -> None:
 
 
 def test_six_nodes_and_two_subnets_with_room_for_three_interfaces_each(system: System) -> None:
-    """All choose at once; nobody is refused, and nobody goes empty."""
+    """All choose at once; none is refused, and none goes empty."""
     for cidr in ("10.0.32.0/27", "10.0.32.32/27"):  # 27 addresses: three interfaces with eight each
         system.built.world.add_subnet(system.built.vpc_id, "a", cidr, {"six": "yes"})
     names = [NodeName(f"node-{number}") for number in range(6)]

@@ -1,4 +1,4 @@
-"""A machine is replaced under the same object while its new interface is being marked."""
+"""A machine is replaced under the same object while delete-on-termination of its new interface is being set."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ if TYPE_CHECKING:
     from pumped import System
 
 
-@pytest.mark.parametrize("after", [False, True], ids=["before-marking", "after-marking"])
-@pytest.mark.parametrize("marked", [False, True], ids=["it-is-left-over", "it-goes-with-its-machine"])
-def test_the_next_machine_is_not_given_the_last_ones_interface(system: System, *, after: bool, marked: bool) -> None:
+@pytest.mark.parametrize("after", [False, True], ids=["before-setting", "after-setting"])
+@pytest.mark.parametrize("goes", [False, True], ids=["it-is-left-over", "it-goes-with-its-machine"])
+def test_the_next_machine_is_not_given_the_last_ones_interface(system: System, *, after: bool, goes: bool) -> None:
     old = system.add_node(eni={"first-interface-index": 1})
     system.settle_reads()
     system.dies(system.services.ec2, "set_delete_on_termination", after=after)
     with pytest.raises(pumped.Killed):
         system.settle(within_seconds=5)
     (made,) = [each for each in system.interfaces(old) if each.attachment.device_index == 1]
-    if marked:
+    if goes:
         system.process().ec2.set_delete_on_termination(made.id, made.attachment.id)
     system.ec2.terminate_instance(old.id)
     new = system.launch()

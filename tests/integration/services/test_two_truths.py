@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from eni_tasks.model.network import NodeName
 
 if TYPE_CHECKING:
+    import pytest
     from pumped import System
 
 
@@ -27,6 +28,7 @@ def test_of_two_nodes_that_name_an_instance_only_the_older_is_served(system: Sys
     status = system.status("impostor")
     assert (status.reason, status.ready) == ("instance-of-another-node", False)
     assert "older" in system.object("impostor")["status"]["ipam"]["operator-status"]["error"]
+    assert system.services.state.nodes.contested() == {instance.id: ["older", "impostor"]}
     # The older one goes on as if nothing had happened.
     system.use(4, "older")
     system.settle(within_seconds=10)
@@ -42,6 +44,7 @@ def test_the_younger_is_served_once_the_older_is_gone(system: System) -> None:
     system.kube.store.delete("older")
     system.settle(within_seconds=10)
     system.resync()
+    assert system.services.state.nodes.contested() == {}
     assert len(system.pool("younger")) == 8
     assert system.status("younger").ready
     assert system.clean()
@@ -56,6 +59,36 @@ def test_a_node_that_begins_to_name_anothers_instance_loses_what_it_showed(syste
     system.resync()
     assert system.pool("typo") == {}
     assert len(system.pool("victim")) == 8
+
+
+def test_an_older_node_takes_no_instance_from_a_younger_one_that_has_it(
+    system: System, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as long_ago:
+        long_ago.setattr("eni_tasks.sandbox.kube.store._now", lambda: "2020-01-01T00:00:00Z")
+        system.add_node("typo")
+    instance = system.add_node("victim")
+    system.settle(within_seconds=5)
+    used = system.use(4, "victim")
+    system.settle(within_seconds=5)
+    pool = system.pool("victim")
+    assert len(pool) == 12
+    system.change("typo", lambda body: body["spec"].update({"instance-id": instance.id}))
+    system.settle(within_seconds=30)
+    system.resync()
+    assert system.services.state.nodes.contested() == {instance.id: ["victim", "typo"]}
+    assert (system.pool("victim"), system.status("victim").ready) == (pool, True)
+    assert (system.pool("typo"), system.status("typo").reason) == ({}, "instance-of-another-node")
+    assert set(used) < set(pool)
+    # The objects show who had the instance, when Redis no longer knows.
+    version = system.object("victim")["metadata"]["resourceVersion"]
+    system.empty_redis()
+    system.later(60)
+    system.settle(within_seconds=60)
+    system.resync()
+    assert system.services.state.nodes.contested() == {instance.id: ["victim", "typo"]}
+    assert (system.pool("victim"), system.pool("typo")) == (pool, {})
+    assert system.object("victim")["metadata"]["resourceVersion"] == version  # no write, so no address ever left
 
 
 # -- objects that went back ----------------------------------------------------------------------

@@ -24,11 +24,11 @@ from eni_tasks.model.plan import Urgency
 if TYPE_CHECKING:
     from pathlib import Path
 
-MARKS = [(NODE, Urgency.DEFICIT)]
+ITEMS = [(NODE, Urgency.DEFICIT)]
 
 
 def test_scripts_survive_a_server_that_forgot_them(state: State) -> None:
-    state.queue.enqueue(KIND, MARKS)
+    state.queue.enqueue(KIND, ITEMS)
     state.client.script_flush()
     assert state.claim()
 
@@ -36,17 +36,17 @@ def test_scripts_survive_a_server_that_forgot_them(state: State) -> None:
 def test_a_bug_of_ours_is_not_called_an_outage(state: State) -> None:
     state.client.set(state.keys.pending(KIND), "no ZSET")
     with pytest.raises(redis.ResponseError, match="WRONGTYPE"):
-        state.queue.enqueue(KIND, MARKS)
+        state.queue.enqueue(KIND, ITEMS)
 
 
 def test_a_restarted_server_is_found_again() -> None:
     with redis_servers.running() as url:
         state = State(url)
-        state.queue.enqueue(KIND, MARKS)
+        state.queue.enqueue(KIND, ITEMS)
     with pytest.raises(StateUnavailable, match="is it up"):
-        state.queue.enqueue(KIND, MARKS)
+        state.queue.enqueue(KIND, ITEMS)
     with redis_servers.running(port=int(url.rsplit(":", 1)[1].split("/")[0])):
-        assert state.queue.enqueue(KIND, MARKS) == [NODE]
+        assert state.queue.enqueue(KIND, ITEMS) == [NODE]
         assert state.client.get(state.keys.generation) is None
     state.client.close()
 
@@ -56,11 +56,11 @@ def test_a_restarted_server_is_found_again() -> None:
     [("--replicaof", "127.0.0.1", "1"), ("--maxmemory", "1"), ("--min-replicas-to-write", "1"), ("--requirepass", "x")],
     ids=["replica", "out of memory", "no replica to write to", "password"],
 )
-def test_a_server_that_refuses_everybody_is_unavailable(options: tuple[str, ...]) -> None:
+def test_a_server_that_refuses_all_is_unavailable(options: tuple[str, ...]) -> None:
     with redis_servers.running(options=options) as url:
         state = State(url)
         with pytest.raises(StateUnavailable):
-            state.queue.enqueue(KIND, MARKS)
+            state.queue.enqueue(KIND, ITEMS)
         with pytest.raises(StateUnavailable):
             state.coordination.begin_generation()
         state.client.close()
@@ -125,8 +125,8 @@ def test_tls_verifies_the_server(certificate: Path, host: str, *, trusted: bool,
     with redis_servers.running("redis", options=(*options, "--tls-key-file", str(certificate.parent / "key.pem"))):
         state = State(f"rediss://{host}:{tls_port}/0" + (f"?ssl_ca_certs={certificate}" if trusted else ""))
         if works:
-            assert state.queue.enqueue(KIND, MARKS) == [NODE]
+            assert state.queue.enqueue(KIND, ITEMS) == [NODE]
         else:
             with pytest.raises(StateUnavailable, match="certificate verify failed"):
-                state.queue.enqueue(KIND, MARKS)
+                state.queue.enqueue(KIND, ITEMS)
         state.client.close()

@@ -9,10 +9,10 @@ if TYPE_CHECKING:
 
 
 def test_a_generation_lasts_until_redis_is_emptied(state: State) -> None:
-    generation = state.coordination.begin_generation()
-    assert state.coordination.begin_generation() == state.summary.read(()).generation == generation
+    generation = state.coordination.begin_generation().id
+    assert state.coordination.begin_generation().id == state.summary.read(()).generation == generation
     state.client.delete(state.keys.generation)
-    assert state.coordination.begin_generation() != generation
+    assert state.coordination.begin_generation().id != generation
 
 
 def test_a_slot_is_one_callers_per_period(state: State) -> None:

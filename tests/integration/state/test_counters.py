@@ -1,4 +1,4 @@
-"""The sums of all processes: added in one go, read by anybody, begun anew when Redis was emptied."""
+"""The sums of all processes: added in one go, read by all, begun again when Redis was emptied."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ OPS = "ipam_ip_allocation_ops"
 
 def test_processes_add_up(state: State) -> None:
     for subnet, count in (("a", 3), ("b", 2), ("a", 4)):
-        meter = Counters()
-        meter.count(OPS, {"subnet_id": subnet}, count)
-        meter.observe("ec2_api_duration_seconds", {"operation": "A", "response_code": 'odd,"code'}, 0.2)
-        CounterFlusher(meter, state.counters).flush()
+        counters = Counters()
+        counters.count(OPS, {"subnet_id": subnet}, count)
+        counters.observe("ec2_api_duration_seconds", {"operation": "A", "response_code": 'odd,"code'}, 0.2)
+        CounterFlusher(counters, state.counters).flush()
     sums = state.counters.read()
     assert sums[Series(OPS, "", ("a",))] == 7
     assert sums[Series(OPS, "", ("b",))] == 2
@@ -27,40 +27,40 @@ def test_processes_add_up(state: State) -> None:
 
 def test_a_process_brings_its_counts_while_it_runs(state: State, monkeypatch) -> None:
     monkeypatch.setattr("eni_tasks.services.flush_counters.INTERVAL_SECONDS", 0.01)
-    meter, deadline = Counters(), time.monotonic() + 10
-    with CounterFlusher(meter, state.counters):
-        meter.count(OPS, {"subnet_id": "a"})
+    counters, deadline = Counters(), time.monotonic() + 10
+    with CounterFlusher(counters, state.counters):
+        counters.count(OPS, {"subnet_id": "a"})
         while not (brought := state.counters.read()):
             assert time.monotonic() < deadline
     assert brought == {Series(OPS, "", ("a",)): 1}
 
 
 def test_a_process_brings_the_rest_at_its_end(state: State) -> None:
-    meter = Counters()
-    with CounterFlusher(meter, state.counters):
-        meter.count(OPS, {"subnet_id": "a"})
+    counters = Counters()
+    with CounterFlusher(counters, state.counters):
+        counters.count(OPS, {"subnet_id": "a"})
     assert state.counters.read() == {Series(OPS, "", ("a",)): 1}
 
 
 def test_an_emptied_redis_begins_at_zero(state: State) -> None:
-    meter = Counters()
-    metering = CounterFlusher(meter, state.counters)
-    meter.count(OPS, {"subnet_id": "a"}, 5)
-    metering.flush()
+    counters = Counters()
+    flusher = CounterFlusher(counters, state.counters)
+    counters.count(OPS, {"subnet_id": "a"}, 5)
+    flusher.flush()
     state.client.delete(state.keys.counters)
     assert state.counters.read() == {}
-    meter.count(OPS, {"subnet_id": "a"})
-    metering.flush()
+    counters.count(OPS, {"subnet_id": "a"})
+    flusher.flush()
     assert state.counters.read() == {Series(OPS, "", ("a",)): 1}
 
 
 def test_without_redis_seconds_are_lost_and_nothing_else() -> None:
     with redis_servers.running() as url:
-        state, meter = State(url), Counters()
-        metering = CounterFlusher(meter, state.counters)
-        meter.count(OPS, {"subnet_id": "a"})
-    metering.flush()
-    assert meter.drain() == {}
+        state, counters = State(url), Counters()
+        flusher = CounterFlusher(counters, state.counters)
+        counters.count(OPS, {"subnet_id": "a"})
+    flusher.flush()
+    assert counters.drain() == {}
     state.client.close()
 
 

@@ -14,7 +14,7 @@ BUSY = 8
 
 
 @pytest.fixture(autouse=True)
-def old_epoch(state: State) -> None:
+def old_generation(state: State) -> None:
     state.begin_old_generation()
 
 
@@ -134,14 +134,14 @@ def test_a_late_answer_does_not_overwrite_a_later_claim(state: State) -> None:
     assert not record(state, late, OLD)
 
 
-def test_a_late_answer_is_entered_while_nobody_did_more(state: State) -> None:
+def test_a_late_answer_is_recorded_while_no_later_claim_mutated(state: State) -> None:
     late = begun(state)
     state.later(LEASE)
     state.claim()
     assert record(state, late, NEW)
 
 
-def test_a_refusal_lands_what_was_in_the_air(state: State) -> None:
+def test_a_refusal_ends_what_was_pending(state: State) -> None:
     claim = begun(state)
     record(state, claim, None, unconfirmed=False)
     assert not known(state).mutation_pending
@@ -159,7 +159,7 @@ def test_a_refusal_that_contradicts_us_leaves_the_facts_unknown_until_a_read(sta
     assert not known(state).mutation_pending
 
 
-def test_doubt_changes_nothing_but_is_remembered_from_its_first_read_on(state: State) -> None:
+def test_an_unconfirmed_read_changes_nothing_but_is_remembered_from_its_first_read_on(state: State) -> None:
     merged(state, OLD, started_at=state.now() - 100, version=0, unconfirmed=False)
     assert read(state, ago=50, unconfirmed=True)
     first = known(state)
@@ -185,7 +185,7 @@ def take(state: State, limit: int = 9) -> dict[NodeName, str]:
     return state.reads.take(limit, lease_seconds=60)
 
 
-def test_a_read_is_taken_once_and_struck_out(state: State) -> None:
+def test_a_read_is_taken_once_and_completed(state: State) -> None:
     state.reads.request([A, B])
     assert state.reads.due_count() == 2
     taken = take(state)
@@ -225,13 +225,13 @@ def test_reads_come_in_portions_oldest_first(state: State) -> None:
     assert (list(take(state, 1)), list(take(state, 1))) == ([B], [A])
 
 
-def test_a_forgotten_node_is_not_read(state: State) -> None:
+def test_a_removed_node_is_not_read(state: State) -> None:
     state.reads.request([A])
     state.nodes.remove_leftovers(A)
     assert state.reads.due_count() == 0
 
 
-# -- epoch --------------------------------------------------------------------------------------------
+# -- state generation ---------------------------------------------------------------------------------
 NEWS = ReadResult(instance_id=INSTANCE, interfaces=(NEW,), version=0)
 SERVED = ReadResult(instance_id=INSTANCE, interfaces=(NEW,), version=0, served=True)
 
@@ -242,12 +242,12 @@ def emptied(state: State) -> str:
     return known
 
 
-def test_nothing_is_entered_before_an_epoch_has_begun(state: State) -> None:
+def test_nothing_is_entered_before_a_generation_has_begun(state: State) -> None:
     emptied(state)
     assert state.facts.merge([NEWS], started_at=state.now()) == [False]
 
 
-def test_a_read_of_before_the_epoch_is_not_entered(state: State) -> None:
+def test_a_read_of_before_the_generation_is_not_entered(state: State) -> None:
     emptied(state)
     began = state.now()
     state.later(1)
@@ -256,7 +256,7 @@ def test_a_read_of_before_the_epoch_is_not_entered(state: State) -> None:
     assert state.facts.merge([NEWS], started_at=state.now()) == [True]
 
 
-def test_who_was_served_before_is_believed_after_the_settle_time(state: State) -> None:
+def test_a_node_served_before_is_believed_after_the_settle_time(state: State) -> None:
     emptied(state)
     state.coordination.begin_generation()
     assert state.facts.merge([SERVED], started_at=state.now()) == [False]
@@ -264,7 +264,7 @@ def test_who_was_served_before_is_believed_after_the_settle_time(state: State) -
     assert state.facts.merge([SERVED], started_at=state.now()) == [True]
 
 
-def test_who_lived_through_the_loss_lets_calls_of_before_end_first(state: State) -> None:
+def test_a_process_that_lived_through_the_loss_lets_calls_of_before_end_first(state: State) -> None:
     known = emptied(state)
     for _ in range(2):
         state.coordination.begin_generation()

@@ -25,15 +25,15 @@ def stored_node(state: State) -> None:
 
 
 def reserve(  # noqa: PLR0913 - one case each
-    state: State, count: int, *, free: int = 10, hold: float = 30, subnet: SubnetId = SUBNET, mark: str = ""
+    state: State, count: int, *, free: int = 10, hold: float = 30, subnet: SubnetId = SUBNET, reservation_id: str = ""
 ) -> Reservation | None:
     """A mutation of some node draws addresses; None if it wasn't let through."""
-    wanted = Reservation(subnet_id=subnet, id=mark or uuid.uuid4().hex, count=count)
+    wanted = Reservation(subnet_id=subnet, id=reservation_id or uuid.uuid4().hex, count=count)
     claim = state.claim(uuid.uuid4().hex)
     draw = Draw(reservation=wanted, free=free, hold_seconds=hold)
-    spent = state.limiter.acquire(claim, "Any", InstanceId(""), urgent=False, busy_seconds=1, draw=draw)
-    assert spent.result in (AcquireResult.OK, AcquireResult.TAKEN)
-    return wanted if spent.result is AcquireResult.OK else None
+    acquired = state.limiter.acquire(claim, "Any", InstanceId(""), urgent=False, busy_seconds=1, draw=draw)
+    assert acquired.result in (AcquireResult.OK, AcquireResult.TAKEN)
+    return wanted if acquired.result is AcquireResult.OK else None
 
 
 def reserved(state: State, count: int) -> Reservation:
@@ -74,12 +74,12 @@ def test_what_others_hold_is_not_free(state: State) -> None:
 
 
 def test_a_repeated_call_reserves_once(state: State) -> None:
-    assert [reserve(state, 6, mark="id") is not None for _ in range(2)] == [True, True]
+    assert [reserve(state, 6, reservation_id="id") is not None for _ in range(2)] == [True, True]
     assert held(state) == {SUBNET: 6}
 
 
 def test_six_nodes_and_two_subnets_with_room_for_three_each(state: State) -> None:
-    """All choose at once; nobody goes empty, and no subnet is overdrawn."""
+    """All choose at once; none goes empty, and no subnet is overdrawn."""
     subnets = [SubnetId("subnet-a"), SubnetId("subnet-b")]
     barrier, got = threading.Barrier(6), list[SubnetId]()
 
@@ -125,7 +125,7 @@ def test_a_description_forgets_what_it_contains(state: State) -> None:
     assert entries(state) == 4
 
 
-def test_a_call_in_flight_counts_until_it_has_certainly_ended(state: State) -> None:
+def test_a_call_under_way_counts_until_it_has_certainly_ended(state: State) -> None:
     reserved(state, 4)  # its worker died
     state.later(30 + SETTLE - 1)
     describe(state)
@@ -167,7 +167,7 @@ def test_infrastructure_is_decoded_once_per_process(state: State) -> None:
     assert second.described_at > first.described_at
 
 
-def test_a_full_subnet_is_benched_for_a_while(state: State) -> None:
+def test_a_full_subnet_cools_down_for_a_while(state: State) -> None:
     state.network.cool_down(SUBNET, 120)
     assert state.nodes.read(NODE).cooling_down == {SUBNET}
     state.later(119)
@@ -187,16 +187,16 @@ def test_what_is_not_let_through_reserves_nothing_and_writes_no_journal(state: S
         state.limiter.throttled("A")
     wanted = Reservation(subnet_id=SUBNET, id="x", count=3)
     draw = Draw(reservation=wanted, free=10, hold_seconds=30)
-    spent = state.limiter.acquire(
+    acquired = state.limiter.acquire(
         claim, "A", InstanceId("i-1"), urgent=True, busy_seconds=1, draw=draw, journal=b"intent"
     )
-    assert spent.result == refusal
+    assert acquired.result == refusal
     assert (held(state), entries(state), state.nodes.journals()) == ({}, 0, {})
 
 
 def test_what_is_let_through_has_its_journal(state: State) -> None:
-    spent = state.limiter.acquire(state.claim(), "A", InstanceId(""), urgent=True, busy_seconds=1, journal=b"intent")
-    assert spent.result is AcquireResult.OK
+    acquired = state.limiter.acquire(state.claim(), "A", InstanceId(""), urgent=True, busy_seconds=1, journal=b"intent")
+    assert acquired.result is AcquireResult.OK
     assert state.nodes.journals() == {NODE: b"intent"}
 
 
@@ -204,8 +204,8 @@ def test_addresses_that_others_took_cost_no_token(redis_url: str) -> None:
     state = State(redis_url, {"A": (1, 0.001)})
     claim = state.claim()
     draw = Draw(reservation=Reservation(subnet_id=SUBNET, id="x", count=3), free=2, hold_seconds=30)
-    spent = state.limiter.acquire(claim, "A", InstanceId("i-1"), urgent=True, busy_seconds=1, draw=draw)
-    assert spent.result is AcquireResult.TAKEN
+    acquired = state.limiter.acquire(claim, "A", InstanceId("i-1"), urgent=True, busy_seconds=1, draw=draw)
+    assert acquired.result is AcquireResult.TAKEN
     assert state.facts.get([InstanceId("i-1")]) == {}
     assert state.limiter.acquire(claim, "A", InstanceId(""), urgent=True, busy_seconds=1).result is AcquireResult.OK
     state.client.close()

@@ -184,6 +184,7 @@ def test_limits_that_ec2_does_not_know_were_requested(state: State) -> None:
 
 
 def test_nodes_in_deficit_come_longest_first(state: State) -> None:
+    state.store_nodes("a", "b")
     for name in ("b", "a"):
         state.runs.end(state.claim(name), RunEnd(in_deficit=True))
         state.later(1)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+import redis_servers
 from state_under_test import KIND, State
 
 from eni_tasks.model.network import NodeName
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 NODES = [NodeName(f"node-{i}") for i in range(60)]
-WORKERS, STORM_SECONDS, KILL_EVERY_SECONDS = 4, 6.0, 0.25
+WORKERS, STORM_SECONDS, KILL_EVERY_SECONDS = 4, 4.0, 0.25
 LEASE_SECONDS, OVERDUE_SECONDS = 0.6, 1.0
 DEADLINE_SECONDS = 30.0
 RANDOM = random.Random()  # noqa: S311 - no secret
@@ -37,6 +38,7 @@ class Storm:
         self.queue = WorkQueue(state.connection, lease_seconds=LEASE_SECONDS, overdue_seconds=OVERDUE_SECONDS)
         self.workers = [self._start() for _ in range(WORKERS)]
         self.stopping = threading.Event()
+        state.store_nodes(*NODES)
         self.requeuing = threading.Thread(target=self._requeue)
         self.requeuing.start()
         self.kills = 0
@@ -98,6 +100,9 @@ class Run:
     def __init__(self, line: str) -> None:
         fence, self.step, at, saw = line.split()
         self.fence, self.at, self.saw = int(fence), int(at), int(saw)
+
+
+pytestmark = pytest.mark.parametrize("redis_url", [redis_servers.any_kind()], indirect=True)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Shared state at a glance: each figure follows what happened, and looking changes nothing."""
+"""The state summary: each figure follows what happened, and reading changes nothing."""
 
 from __future__ import annotations
 
@@ -23,37 +23,41 @@ def work(state: State) -> WorkSummary:
 
 
 def test_an_empty_redis(state: State) -> None:
-    look = state.summary.read(QUEUES)
-    assert (look.generation, look.pause, look.infrastructure_at, look.inventory_at) == (None, None, None, None)
-    assert look.now == pytest.approx(state.now(), abs=1)
+    found = state.summary.read(QUEUES)
+    assert (found.generation, found.pause, found.infrastructure_at, found.inventory_at) == (None, None, None, None)
+    assert found.now == pytest.approx(state.now(), abs=1)
     idle = WorkSummary(pending_count=0, claimed_count=0, waiting_count=0, overdue_count=0, oldest_overdue_seconds=0)
-    assert look.work == dict.fromkeys(WorkKind, idle)
-    assert look.queues == {"ec2": 0, "resync": 0}
-    assert look.buckets == {"A": BucketSummary(size=10, refill_per_second=5, tokens=10, share=1, throttled_at=None)}
-    assert (look.breakers, look.subnets, look.orphans_count) == ({}, (), 0)
-    assert (look.deficit_count, look.deficit_since) == (0, None)
+    assert found.work == dict.fromkeys(WorkKind, idle)
+    assert found.queues == {"ec2": 0, "resync": 0}
+    assert found.buckets == {"A": BucketSummary(size=10, refill_per_second=5, tokens=10, share=1, throttled_at=None)}
+    assert (found.breakers, found.subnets, found.orphans_count) == ({}, (), 0)
+    assert (found.deficit_count, found.deficit_since) == (0, None)
 
 
 def test_what_pending_nodes_are_doing(state: State) -> None:
     names = [NodeName(f"n{number}") for number in range(1, 5)]
+    state.store_nodes(*names)
     state.queue.enqueue(KIND, [(name, Urgency.DEFICIT) for name in names])
     state.claim("n1")
     state.queue.finish(state.claim("n2"), again_after_seconds=100)
-    look = work(state)
-    assert (look.pending_count, look.claimed_count, look.waiting_count, look.overdue_count) == (4, 1, 1, 0)
+    found = work(state)
+    assert (found.pending_count, found.claimed_count, found.waiting_count, found.overdue_count) == (4, 1, 1, 0)
     state.later(25)  # messages are overdue after 20 s, the claim lives for 30
-    look = work(state)
-    assert (look.pending_count, look.claimed_count, look.waiting_count, look.overdue_count) == (4, 1, 1, 2)
-    assert look.oldest_overdue_seconds == pytest.approx(5, abs=3)
+    found = work(state)
+    assert (found.pending_count, found.claimed_count, found.waiting_count, found.overdue_count) == (4, 1, 1, 2)
+    assert found.oldest_overdue_seconds == pytest.approx(25, abs=3)
+    assert state.queue.requeue_overdue(KIND, 9) == ["n3", "n4"]
+    assert work(state).oldest_overdue_seconds == pytest.approx(25, abs=3)  # sent again is not served
     state.later(6)
-    assert work(state).claimed_count == 0
-    assert work(state).overdue_count == 3
+    assert (work(state).claimed_count, work(state).overdue_count) == (0, 2)
+    state.later(21)
+    assert work(state).overdue_count == 3  # the lease ran out 22 s ago
 
 
 def test_kinds_are_counted_apart(state: State) -> None:
     state.queue.enqueue(WorkKind.PUBLISH, [(NODE, Urgency.DEFICIT)])
-    look = state.summary.read(QUEUES)
-    assert {kind: each.pending_count for kind, each in look.work.items()} == {
+    found = state.summary.read(QUEUES)
+    assert {kind: each.pending_count for kind, each in found.work.items()} == {
         WorkKind.MAINTAIN: 0,
         WorkKind.PUBLISH: 1,
         WorkKind.FLEET: 0,
@@ -80,29 +84,29 @@ def test_messages_that_wait_in_celerys_queues(state: State) -> None:
     assert state.summary.read(QUEUES).queues == {"ec2": 3, "resync": 0}
 
 
-def test_a_bucket_is_seen_as_spend_sees_it(redis_url: str) -> None:
+def test_a_bucket_is_shown_as_acquire_finds_it(redis_url: str) -> None:
     state = State(redis_url, {"A": (10, 0.5)})  # so slow that a busy machine makes no difference
     claim = state.claim()
 
-    def spends() -> bool:
+    def acquires() -> bool:
         answer = state.limiter.acquire(claim, "A", InstanceId(""), urgent=True, busy_seconds=1)
         return answer.result is AcquireResult.OK
 
-    def budget() -> BucketSummary:
+    def bucket() -> BucketSummary:
         return state.summary.read(QUEUES).buckets["A"]
 
     for _ in range(4):
-        assert spends()
-    assert budget().tokens == pytest.approx(6, abs=0.9)
+        assert acquires()
+    assert bucket().tokens == pytest.approx(6, abs=0.9)
     state.limiter.throttled("A")
-    assert (budget().tokens, budget().share) == (pytest.approx(0, abs=0.9), pytest.approx(0.5, abs=0.1))
-    assert budget().throttled_at == pytest.approx(state.now(), abs=3)
+    assert (bucket().tokens, bucket().share) == (pytest.approx(0, abs=0.9), pytest.approx(0.5, abs=0.1))
+    assert bucket().throttled_at == pytest.approx(state.now(), abs=3)
     state.later(18.2)
     # The share is whole again after 10 s; what was filled by then is 0.75 of the rate.
-    assert (budget().tokens, budget().share) == (pytest.approx(7.85, abs=0.9), 1)
-    whole = int(budget().tokens)
-    assert [spends() for _ in range(whole)] == [True] * whole
-    assert budget().tokens < 2
+    assert (bucket().tokens, bucket().share) == (pytest.approx(7.85, abs=0.9), 1)
+    whole = int(bucket().tokens)
+    assert [acquires() for _ in range(whole)] == [True] * whole
+    assert bucket().tokens < 2
     state.client.close()
 
 
@@ -129,18 +133,18 @@ def test_breakers_and_the_pause(state: State) -> None:
     now = state.now()
     state.limiter.open_breaker("A", "UnauthorizedOperation", 60)
     state.limiter.pause("ada", "the VPC is being changed")
-    look = state.summary.read(QUEUES)
-    assert look.breakers == {"A": BreakerSummary(until=pytest.approx(now + 60, abs=2), why="UnauthorizedOperation")}
-    assert look.pause is not None
-    assert (look.pause.who, look.pause.why, look.pause.since) == (
+    found = state.summary.read(QUEUES)
+    assert found.breakers == {"A": BreakerSummary(until=pytest.approx(now + 60, abs=2), why="UnauthorizedOperation")}
+    assert found.pause is not None
+    assert (found.pause.who, found.pause.why, found.pause.since) == (
         "ada",
         "the VPC is being changed",
         pytest.approx(now, abs=2),
     )
     state.limiter.close_breaker("A")
     state.limiter.resume()
-    look = state.summary.read(QUEUES)
-    assert (look.breakers, look.pause) == ({}, None)
+    found = state.summary.read(QUEUES)
+    assert (found.breakers, found.pause) == ({}, None)
 
 
 def test_subnets_with_what_was_taken_since_and_the_full_ones(state: State) -> None:
@@ -149,23 +153,23 @@ def test_subnets_with_what_was_taken_since_and_the_full_ones(state: State) -> No
     draw = Draw(reservation=Reservation(subnet_id=SUBNET, id="r", count=7), free=20, hold_seconds=1)
     state.limiter.acquire(state.claim(), "Any", InstanceId(""), urgent=True, busy_seconds=1, draw=draw)
     state.network.cool_down(SUBNET, 100)
-    look = state.summary.read(QUEUES)
-    assert look.infrastructure_at == pytest.approx(look.now, abs=2)
-    assert look.subnets == (
+    found = state.summary.read(QUEUES)
+    assert found.infrastructure_at == pytest.approx(found.now, abs=2)
+    assert found.subnets == (
         SubnetSummary(
             id=SUBNET,
             availability_zone="z",
             free=20,
             reserved=7,
-            cooling_down_until=pytest.approx(look.now + 100, abs=2),
+            cooling_down_until=pytest.approx(found.now + 100, abs=2),
         ),
     )
-    assert look.subnets[0].available == 13
+    assert found.subnets[0].available == 13
     state.later(101)
     assert state.summary.read(QUEUES).subnets[0].cooling_down_until is None
 
 
-def test_interfaces_that_nobody_claims(state: State) -> None:
+def test_interfaces_that_are_left_behind(state: State) -> None:
     claim = state.claim(Pass.ORPHANS, WorkKind.FLEET)
     state.orphans.note_unattached(claim, [InterfaceId("eni-1"), InterfaceId("eni-2")])
     assert state.summary.read(QUEUES).orphans_count == 2
@@ -174,6 +178,8 @@ def test_interfaces_that_nobody_claims(state: State) -> None:
 
 
 def test_nodes_that_lack_addresses_the_first_of_them_since(state: State) -> None:
+    state.store_nodes("n1", "n2")
+
     def note_deficit(name: str) -> None:
         state.runs.end(state.claim(name), RunEnd(in_deficit=True))
 
@@ -181,11 +187,11 @@ def test_nodes_that_lack_addresses_the_first_of_them_since(state: State) -> None
     state.later(100)
     note_deficit("n2")
     note_deficit("n1")
-    look = state.summary.read(QUEUES)
-    assert (look.deficit_count, look.deficit_since) == (2, pytest.approx(look.now - 100, abs=2))
+    found = state.summary.read(QUEUES)
+    assert (found.deficit_count, found.deficit_since) == (2, pytest.approx(found.now - 100, abs=2))
     state.runs.end(state.claim("n1"), RunEnd(in_deficit=False))
-    look = state.summary.read(QUEUES)
-    assert (look.deficit_count, look.deficit_since) == (1, pytest.approx(look.now, abs=2))
+    found = state.summary.read(QUEUES)
+    assert (found.deficit_count, found.deficit_since) == (1, pytest.approx(found.now, abs=2))
 
 
 def test_the_last_complete_read(state: State) -> None:
@@ -194,8 +200,8 @@ def test_the_last_complete_read(state: State) -> None:
     assert state.summary.read(QUEUES).inventory_at == pytest.approx(now, abs=0.01)
 
 
-def test_looking_changes_nothing(state: State) -> None:
-    state.coordination.begin_generation()
+def test_reading_changes_nothing(state: State) -> None:
+    generation = state.coordination.begin_generation()
     state.claim()
     state.limiter.throttled("A")
 
@@ -204,7 +210,7 @@ def test_looking_changes_nothing(state: State) -> None:
         return {key: state.client.dump(key) or b"" for key in state.client.scan_iter(f"{prefix}*", count=1000)}
 
     before = content()
-    assert state.summary.read(QUEUES).generation == state.coordination.begin_generation()
+    assert state.summary.read(QUEUES).generation == generation.id
     assert len(before) >= 4
     assert content() == before
 

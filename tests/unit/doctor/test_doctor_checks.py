@@ -14,6 +14,7 @@ from eni_tasks.services.doctor.findings import Finding, Verdict
 from eni_tasks.services.doctor.redis_checks import examine_redis
 from eni_tasks.services.doctor.running_checks import (
     examine_clocks,
+    examine_instances,
     examine_switches,
     examine_watcher,
     examine_workers,
@@ -193,6 +194,16 @@ def test_watcher(changes: dict[str, Any], slot: float | None, found: list[tuple[
 )
 def test_switches(changes: dict[str, Any], found: list[tuple[str, str]]) -> None:
     assert not_fine(examine_switches(summary(**changes))) == found
+
+
+def test_nodes_that_claim_the_instance_of_another_are_named() -> None:
+    assert not_fine(examine_instances({})) == []
+    findings = examine_instances({"i-1": ["older", "typo"], "i-2": ["one", "two", "three"]})
+    assert not_fine(findings) == [("i-1", "trouble"), ("i-2", "trouble")]
+    first, second = (finding.message for finding in findings)
+    assert first.startswith("It belongs to older, ")
+    assert first.endswith(": typo.")
+    assert second.endswith(": two, three.")
 
 
 @pytest.mark.parametrize(

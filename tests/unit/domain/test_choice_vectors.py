@@ -60,7 +60,7 @@ def test_same_route_table(vector):
 @pytest.mark.parametrize("vector", held("security_groups"))
 def test_security_groups(vector):
     given, expected = vector["input"], ours(vector)
-    groups = security_groups(world(given["spec_eni"], given, enis=given["enis"]))
+    groups = security_groups(world(given["spec_eni"], given, enis=given["enis"]), POLICY)
     if expected["error"]:
         assert isinstance(groups, Blocked)
         assert groups.reason == Reason.NO_SECURITY_GROUP

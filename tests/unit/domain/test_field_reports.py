@@ -78,8 +78,8 @@ def test_b25_room_on_an_interface(secondaries, prefixes, expected):
 NOTHING = (None, None, None)
 
 
-def step(snapshot):
-    action = planned(snapshot).action
+def step(state):
+    action = planned(state).action
     if isinstance(action, Assign):
         return "assign", action.interface_id, action.count
     if isinstance(action, CreateInterface):
@@ -166,9 +166,9 @@ STEPS = {
 }
 
 
-@pytest.mark.parametrize(("snapshot", "expected"), STEPS.values(), ids=STEPS.keys())
-def test_first_step(snapshot, expected):
-    assert step(snapshot) == expected
+@pytest.mark.parametrize(("state", "expected"), STEPS.values(), ids=STEPS.keys())
+def test_first_step(state, expected):
+    assert step(state) == expected
 
 
 @pytest.mark.parametrize(
@@ -184,9 +184,9 @@ def test_first_step(snapshot, expected):
     ],
 )
 def test_what_is_not_ours_gives_no_address_but_keeps_its_index(interface, expected):
-    snapshot = world(ETH0, eni(1, 9, **interface))
-    decided = planned(snapshot)
-    assert pool(snapshot.interfaces, snapshot.node) == {}
+    state = world(ETH0, eni(1, 9, **interface))
+    decided = planned(state)
+    assert pool(state.interfaces, state.node) == {}
     assert decided.action.device_index == expected
     assert decided.figures.remaining_interfaces == 3 - expected
 
@@ -204,8 +204,8 @@ def test_what_is_not_ours_gives_no_address_but_keeps_its_index(interface, expect
     ],
 )
 def test_b45_the_instances_own_address(node, expected):
-    snapshot = world(eni(0, 1), **node)
-    assert pool(snapshot.interfaces, snapshot.node).keys() == expected
+    state = world(eni(0, 1), **node)
+    assert pool(state.interfaces, state.node).keys() == expected
 
 
 GROUPS = (group("sg-3", k="v"), group("sg-2", k="v"), group("sg-9", "vpc-2", k="v"))
@@ -248,9 +248,9 @@ BLOCKED = {
 }
 
 
-@pytest.mark.parametrize(("snapshot", "reason"), BLOCKED.values(), ids=BLOCKED.keys())
-def test_blocked_with_a_reason_for_people(snapshot, reason):
-    decided = planned(snapshot)
+@pytest.mark.parametrize(("state", "reason"), BLOCKED.values(), ids=BLOCKED.keys())
+def test_blocked_with_a_reason_for_people(state, reason):
+    decided = planned(state)
     assert (decided.action, decided.blocked, decided.reason) == (None, True, reason)
     assert "node-1" in " ".join(decided.explanation)
 
@@ -265,9 +265,9 @@ RESTING = {
 }
 
 
-@pytest.mark.parametrize(("snapshot", "reason"), RESTING.values(), ids=RESTING.keys())
-def test_resting_is_not_blocked(snapshot, reason):
-    decided = planned(snapshot)
+@pytest.mark.parametrize(("state", "reason"), RESTING.values(), ids=RESTING.keys())
+def test_resting_is_not_blocked(state, reason):
+    decided = planned(state)
     assert (decided.action, decided.blocked, decided.reason) == (None, False, reason)
 
 

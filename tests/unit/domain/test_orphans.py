@@ -80,7 +80,7 @@ def test_a_named_cluster_with_nodes_is_not_refused():
     assert refusal(RULE) == ""
 
 
-# -- is somebody making it ---------------------------------------------------------------------------
+# -- is it being created -----------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("entry", "spared"),
     [

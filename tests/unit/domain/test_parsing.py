@@ -34,6 +34,8 @@ def node(spec=None, status=None, metadata=None):
         ({"eni": {"subnet-ids": "subnet-a"}}, {}, "spec.eni.subnet-ids"),
         ({"eni": {"security-groups": [1]}}, {}, "spec.eni.security-groups[0]"),
         ({"eni": {"subnet-tags": {"a": 1}}}, {}, "spec.eni.subnet-tags[...]"),
+        ({"eni": {"subnet-tags": {"Name": "pods\x1b[2J"}}}, {}, "spec.eni.subnet-tags[...]"),
+        ({"eni": {"security-group-tags": {"a" * 257: "b"}}}, {}, "spec.eni.security-group-tags"),
         ({"eni": []}, {}, "spec.eni"),
         ({"instance-id": "*"}, {}, "spec.instance-id"),
         ({"instance-id": "i-1 i-2"}, {}, "spec.instance-id"),

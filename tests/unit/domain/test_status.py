@@ -89,7 +89,7 @@ def test_the_first_publication(obj):
         pytest.param(OLD, M5_LARGE, "eni", 8, id="1.6: spec.eni"),
         pytest.param(NEW, NANO, "ipam", 1, id="no more than fits"),
         pytest.param(NEW | {"ipam": {"pre-allocate": 0}}, M5_LARGE, "ipam", 8, id="0 is absent"),
-        pytest.param(NEW | {"ipam": {"pre-allocate": 3}}, M5_LARGE, "ipam", 3, id="somebody's own figure stays"),
+        pytest.param(NEW | {"ipam": {"pre-allocate": 3}}, M5_LARGE, "ipam", 3, id="a person's own figure stays"),
         pytest.param(NEW | {"eni": {"pre-allocate": 3}}, M5_LARGE, "ipam", None, id="so it does in the older place"),
     ],
 )
@@ -160,7 +160,7 @@ def test_another_object_under_the_same_name_is_not_touched():
     ],
     ids=["later generation", "Cilium 1.6"],
 )
-def test_another_machine_under_the_same_object_is_not_told_the_last_ones(before, after):
+def test_another_machine_under_the_same_object_does_not_get_the_last_ones(before, after):
     obj = an_object(before)
     status, _ = written(obj, of(obj, ETH0))
     with pytest.raises(ApiError):

@@ -32,7 +32,7 @@ def test_a_fleet_at_size_is_no_trouble(system: System, cli: Commands) -> None:
     assert "\nother\t" in cli("status", "--all")
 
 
-def test_a_node_in_back_off_is_told_with_its_reason(system: System, cli: Commands) -> None:
+def test_a_node_in_back_off_is_shown_with_its_reason(system: System, cli: Commands) -> None:
     system.ec2.add_faults([Fault(action="AssignPrivateIpAddresses", code="InvalidParameterCombination", times=None)])
     system.add_node()
     system.settle()
@@ -74,7 +74,7 @@ def test_one_node_shows_its_interfaces_and_what_was_done(system: System, cli: Co
     assert one["work"] == {}
 
 
-def test_an_interface_in_the_making_is_shown_with_its_step(system: System, cli: Commands) -> None:
+def test_an_interface_that_is_being_created_is_shown_with_its_step(system: System, cli: Commands) -> None:
     system.add_node(eni={"first-interface-index": 1})
     system.settle_reads()
     system.dies(system.services.ec2, "attach_interface", after=False)
@@ -88,7 +88,7 @@ def test_an_interface_in_the_making_is_shown_with_its_step(system: System, cli: 
 
 
 @pytest.mark.parametrize("kind", [WorkKind.MAINTAIN, WorkKind.PUBLISH])
-def test_work_under_way_is_shown_until_nobody_renews_it(system: System, cli: Commands, kind: WorkKind) -> None:
+def test_work_under_way_is_shown_until_its_lease_ends(system: System, cli: Commands, kind: WorkKind) -> None:
     system.add_node()
     system.settle()
     assert system.services.state.queue.claim(kind, NODE)
@@ -126,7 +126,7 @@ def test_an_instance_never_read(system: System, cli: Commands) -> None:
     [(0, "Next: assign 8 addresses to eni-"), (1, "Next: create an interface in subnet-")],
     ids=["assign", "create"],
 )
-def test_a_plan_is_told_in_words_and_not_done(system: System, cli: Commands, first_index: int, words: str) -> None:
+def test_a_plan_is_explained_and_not_done(system: System, cli: Commands, first_index: int, words: str) -> None:
     system.add_node(eni={"first-interface-index": first_index})
     system.settle_reads()
     assert words in cli("plan", NODE)

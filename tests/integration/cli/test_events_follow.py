@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from pumped import System
 
 
+# A shell starts what it runs in the background with SIGINT ignored, and children inherit that.
+HEARS_CTRL_C: dict[str, Any] = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}
+
+
 @pytest.fixture
 def follow(cli: Commands) -> Iterator[Callable[..., subprocess.Popen[str]]]:
     """Starts following; `cli` has set the environment."""
@@ -25,7 +29,7 @@ def follow(cli: Commands) -> Iterator[Callable[..., subprocess.Popen[str]]]:
 
     def start(*options: str) -> subprocess.Popen[str]:
         command = [str(Path(sys.executable).parent / "eni-tasks"), "events", "--follow", *options]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **HEARS_CTRL_C)
         started.append(process)
         return process
 

@@ -9,7 +9,7 @@ import pytest
 
 from eni_tasks.model.network import NodeName
 from eni_tasks.model.work import WorkKind
-from eni_tasks.state.limiter import READS
+from eni_tasks.state.limiter import LIMITS
 
 if TYPE_CHECKING:
     from commands import Commands
@@ -39,9 +39,7 @@ def test_a_second_pause_names_the_one_that_it_replaces(cli: Commands) -> None:
     assert cli("resume") == "Nothing was paused or stopped.\n"
 
 
-def test_what_trouble_of_the_account_stopped_may_be_tried_again_once_it_is_mended(
-    system: System, cli: Commands
-) -> None:
+def test_what_trouble_of_the_account_stopped_may_be_tried_again_once_it_is_over(system: System, cli: Commands) -> None:
     system.ec2.set_knobs(denied_actions=["AssignPrivateIpAddresses"])
     system.add_node()
     system.settle()
@@ -56,11 +54,16 @@ def test_what_trouble_of_the_account_stopped_may_be_tried_again_once_it_is_mende
     assert "is stopped" not in cli("status", code=1)
 
 
-def test_a_stop_for_want_of_a_good_read_is_not_lifted_by_hand(system: System, cli: Commands) -> None:
-    system.services.state.limiter.open_breaker(READS, "reads of EC2 fail", 60)
-    assert "All mutations are stopped until a read of EC2 succeeds: reads of EC2 fail." in cli("status", code=1)
-    assert cli("resume") == "Nothing was paused or stopped.\n"
-    assert READS in cli.json("status", code=1)["summary"]["breakers"]
+def test_a_missing_right_to_read_limits_is_told_and_tried_again_by_hand(system: System, cli: Commands) -> None:
+    system.services.state.limiter.open_breaker(LIMITS, "UnauthorizedOperation: no", 60)
+    assert "DescribeInstanceTypes is refused: UnauthorizedOperation: no." in cli("status", code=1)
+    assert cli.json("resume")["closed"] == [LIMITS]
+    assert "is refused" not in cli("status")
+
+
+def test_a_read_that_failed_is_told(system: System, cli: Commands) -> None:
+    system.services.state.reads.note_failure("DescribeVpcs: AuthFailure: no")
+    assert "The last read of EC2 failed: DescribeVpcs: AuthFailure: no." in cli("status", code=1)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +83,7 @@ def test_wrong_use(system: System, cli: Commands, arguments: list[str], words: s
     assert system.services.state.limiter.paused() is None
 
 
-def test_somebody_is_named_who_gave_no_name(cli: Commands) -> None:
+def test_the_user_is_named_where_no_name_is_given(cli: Commands) -> None:
     assert "@" in cli.json("pause", "--why", "x")["who"]
 
 
@@ -119,7 +122,7 @@ def test_nothing_to_unlock_is_no_trouble(system: System, cli: Commands) -> None:
         "explanation": ["No worker holds node. If it waits, `eni-tasks maintain node` ends the wait."],
     }
     assert cli.sent("ec2") == []
-    assert "no CiliumNode of that name" in cli.run("unlock", "nobody", code=1).stderr
+    assert "no CiliumNode of that name" in cli.run("unlock", "unknown", code=1).stderr
 
 
 def test_a_mutation_under_way_is_waited_for(system: System, cli: Commands) -> None:
@@ -155,7 +158,7 @@ def test_a_create_under_way_is_waited_for_no_longer_than_the_lease(system: Syste
     assert system.clean()
 
 
-def test_the_journal_is_told_and_left_to_the_next_worker(system: System, cli: Commands) -> None:
+def test_the_journal_is_explained_and_left_to_the_next_worker(system: System, cli: Commands) -> None:
     instance = system.add_node(eni={"first-interface-index": 1})
     system.settle_reads()
     system.dies(system.services.ec2, "attach_interface", after=False)
@@ -171,14 +174,14 @@ def test_the_journal_is_told_and_left_to_the_next_worker(system: System, cli: Co
     assert system.clean()
 
 
-def test_an_unreadable_entry_is_struck_out_only_on_demand(system: System, cli: Commands) -> None:
+def test_an_unreadable_entry_is_deleted_only_on_demand(system: System, cli: Commands) -> None:
     instance = system.add_node(eni={"first-interface-index": 1})
     system.redis.hset(system._keys.journal, NODE, b'{"step": "dancing"}')
     system.settle()
     assert system.mutations() == {}
-    told = cli("unlock", NODE, code=1)
-    assert 'can\'t be decoded, so no worker continues: {"step": "dancing"}' in told
-    assert "eni-tasks unlock node --delete-journal" in told
+    text = cli("unlock", NODE, code=1)
+    assert 'can\'t be decoded, so no worker continues: {"step": "dancing"}' in text
+    assert "eni-tasks unlock node --delete-journal" in text
     assert system.redis.hget(system._keys.journal, NODE) is not None
     report = cli.json("unlock", NODE, "--delete-journal")
     assert report["deleted"] == '{"step": "dancing"}'
@@ -223,7 +226,7 @@ def test_everything_is_read_again(cli: Commands) -> None:
 
 
 # -- orphans -----------------------------------------------------------------------------------
-def test_orphans_are_told_and_left_alone(system: System, cli: Commands) -> None:
+def test_orphans_are_listed_and_left_alone(system: System, cli: Commands) -> None:
     system.add_node()
     system.settle()
     ours = {"io.cilium/cilium-managed": "true", "io.cilium/cluster-name": system.cluster}
@@ -246,7 +249,7 @@ def test_orphans_are_not_looked_for_before_the_first_read(cli: Commands) -> None
 
 
 # -- events ------------------------------------------------------------------------------------
-def test_events_tell_what_was_done_to_whom(system: System, cli: Commands) -> None:
+def test_events_show_what_was_done_to_which_node(system: System, cli: Commands) -> None:
     system.add_node()
     system.add_node("other", eni={"first-interface-index": 1})
     system.settle()
