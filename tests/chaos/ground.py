@@ -4,14 +4,25 @@ from __future__ import annotations
 
 import heapq
 import itertools
-import signal
 import time
 from collections import Counter
+from contextlib import suppress
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import redis
+import urllib3
+
+from chaos.proxy import Proxy, owner_of_port
+from chaos.redis_pair import FIRST, SECOND, RedisPair
+from eni_tasks.errors import PermanentError
+from eni_tasks.sandbox.kube.admin import write_kubeconfig
+from eni_tasks.sandbox.running import CLUSTER
+from eni_tasks.state.keys import Keys
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Callable
     from pathlib import Path
     from random import Random
@@ -27,6 +38,9 @@ DEAF_SECONDS = 30.0
 KUBE = "kubernetes-api"
 BOOKMARK_SECONDS = 1.0  # below the time after which our watchers take a silent watch for dead
 GRACE_SECONDS = 20.0
+TRAP_SECONDS = 15.0
+RETURN_SECONDS = 3.0  # after etcd was restored: agents notice, and write what they are
+SERVERS_OF_REDIS = (FIRST, SECOND)
 
 
 class Ground:
@@ -40,11 +54,27 @@ class Ground:
     def __init__(self, sandbox: Sandbox, nodes: Nodes) -> None:
         self.sandbox, self.nodes = sandbox, nodes
         self.ec2, self.kube, self.children = sandbox.ec2, sandbox.kube, sandbox.children
-        self.redis = redis.Redis.from_url(sandbox.environment["ENI_TASKS_REDIS_URL"], socket_timeout=10)
-        self.ended: Counter[str] = Counter()  # processes that ended without being killed
-        self._busy: set[str] = set()  # killed, frozen or asked to end: a later step starts them again
+        self.pair = RedisPair(self.children, sandbox.environment["ENI_TASKS_REDIS_URL"])
+        self.proxies = {
+            "Redis": self.pair.proxy,
+            "EC2": Proxy(_port(sandbox.environment["AWS_ENDPOINT_URL"])),
+            "API server": Proxy(_port(self.kube._url)),
+        }
+        kube_url = f"http://127.0.0.1:{self.proxies['API server'].port}"
+        self.environment = {
+            **sandbox.environment,
+            "ENI_TASKS_REDIS_URL": self.pair.url,
+            "AWS_ENDPOINT_URL": f"http://127.0.0.1:{self.proxies['EC2'].port}",
+            "KUBECONFIG": str(write_kubeconfig(sandbox.folder / "kubeconfig-proxied", kube_url)),
+        }
+        self.say: Callable[[str], object] = lambda _: None
+        self.ended: Counter[str] = Counter()  # processes that ended by themselves
+        self.happened: Counter[str] = Counter()  # what troubles had prepared
+        self._busy: set[str] = set()  # killed, stopped or asked to end: what is to happen next is planned
+        self._backups = 0  # of etcd that are still to be restored
         self._later: list[tuple[float, int, Callable[[], object]]] = []
         self._serial = itertools.count()
+        self._caught: SimpleQueue[tuple[str, str, float]] = SimpleQueue()  # by traps: what, the process, for how long
         nodes.meanwhile = self.tick
 
     def start(self) -> None:
@@ -54,11 +84,26 @@ class Ground:
             for number in range(count):
                 name = f"{module}-{number}"
                 probes = {"ENI_TASKS_PROBE_DIR": str(self._probes(name))}
-                self.children.start(name, f"workers.{module}", [], {**self.sandbox.environment, **probes})
+                self.children.start(name, f"workers.{module}", [], {**self.environment, **probes})
+
+        self.pair.follow()
 
     def close(self) -> None:
-        self.redis.close()
+        for proxy in self.proxies.values():
+            proxy.disarm()
+        self.pair.close()
+        for name in ("EC2", "API server"):
+            self.proxies[name].close()
         self.nodes.close()
+
+    @property
+    def redis(self) -> redis.Redis:
+        """Leads to the server that serves now."""
+        return self.pair.client
+
+    def queue_key(self, queue: str) -> str:
+        """The key of Redis under which Celery keeps a queue's messages."""
+        return Keys(CLUSTER).queue(queue)
 
     # -- time --------------------------------------------------------------------------------------
     def later(self, seconds: float, happen: Callable[[], object]) -> None:
@@ -67,6 +112,12 @@ class Ground:
 
     def tick(self, *, all_at_once: bool = False) -> None:
         """Let happen what is due, and start processes again that ended."""
+        with suppress(Empty):
+            while True:
+                what, name, seconds = self._caught.get_nowait()
+                self.say(f"SIGSTOP {name} for {seconds:.0f} s: it has sent {what}, and the answer waits")
+                self.happened[f"stopped at {what}"] += 1
+                self.later(seconds, lambda name=name: self._thaw(name))  # type: ignore[misc]
         while self._later and (all_at_once or self._later[0][0] <= time.monotonic()):
             heapq.heappop(self._later)[2]()
         for name in self.children.dead():
@@ -97,27 +148,61 @@ class Ground:
 
     # -- processes ---------------------------------------------------------------------------------
     def free(self, *modules: str) -> list[str]:
-        """Names of the processes of these modules that no trouble has in hand."""
+        """Names of the processes of these modules that are not in trouble already."""
         names = [f"{module}-{number}" for module in modules for number in range(PROCESSES[module])]
         return [name for name in names if name not in self._busy]
 
     def kill(self, name: str, away_seconds: float) -> None:
-        """SIGKILL a child, and start it again after a while."""
+        """SIGKILL a child, and start it again after a while.
+
+        Raises:
+            RuntimeError: it is dead or stopped already, or has a backup that is to be restored.
+        """
+        if name in self._busy:
+            raise RuntimeError(f"{name} is down already")
+        if name == KUBE and self._backups:
+            raise RuntimeError("its backup would be lost")
         self._busy.add(name)
         self.children.running[name].kill()
         self.later(away_seconds, lambda: self._again(name))
 
     def freeze(self, name: str, seconds: float) -> None:
         """Stop a process without ending it, as a starved machine does; then it goes on as if nothing had happened."""
+        if self._stop(name):
+            self.later(seconds, lambda: self._thaw(name))
+
+    def freeze_at(self, server: str, request: re.Pattern[bytes], what: str, seconds: float) -> None:
+        """Stop the process that sends the next such request, before it has the answer.
+
+        Args:
+            server: one of `proxies`.
+            request: found in the bytes of the request.
+            what: the request in words.
+            seconds: for how long.
+        """
+
+        def spring(port: int) -> None:
+            pids = {name: self.children.running[name].pid for name in self.free(*PROCESSES)}
+            name = owner_of_port(port, pids)
+            if name and self._stop(name):
+                self._caught.put((what, name, seconds))
+
+        proxy = self.proxies[server]
+        proxy.set_trap(request, spring)
+        self.later(TRAP_SECONDS, proxy.disarm)
+
+    def _stop(self, name: str) -> bool:
         self._busy.add(name)
-        child = self.children.running[name]
-        child.send_signal(signal.SIGSTOP)
-
-        def thaw() -> None:
-            child.send_signal(signal.SIGCONT)
+        try:
+            self.children.suspend(name)
+        except PermanentError:  # it has ended by itself; `tick` sees to it
             self._busy.discard(name)
+            return False
+        return True
 
-        self.later(seconds, thaw)
+    def _thaw(self, name: str) -> None:
+        self.children.resume(name)
+        self._busy.discard(name)
 
     def end(self, name: str) -> None:
         """Ask a process to end, as a rollout does; what doesn't end within the grace is killed and counted."""
@@ -139,10 +224,64 @@ class Ground:
         self.later(0.2, look)
 
     def _again(self, name: str) -> None:
-        self.children.again(name)
+        if name in SERVERS_OF_REDIS:
+            self.pair.start_again(name)
+        else:
+            self.children.again(name)
         if name == KUBE:
             self.kube.set(bookmark_seconds=BOOKMARK_SECONDS)
         self._busy.discard(name)
+
+    # -- data that goes back in time ----------------------------------------------------------------
+    def restore_redis(self, seconds: float, away_seconds: float) -> None:
+        """Keep a copy of Redis' data, and start Redis on it again after a while."""
+        self.pair.back_up()
+
+        def kill() -> None:
+            if (name := self.pair.serving) in self._busy:
+                return
+            self._busy.add(name)
+            self.children.running[name].kill()
+            self.later(away_seconds, lambda: again(name))
+
+        def again(name: str) -> None:
+            self.pair.start_again(name, from_backup=True)
+            self._busy.discard(name)
+            self.happened["Redis back in time"] += 1
+            self.say(f"Redis is back with the data of {seconds + away_seconds:.0f} s ago")
+
+        self.later(seconds, kill)
+
+    def promote_replica(self, seconds: float, *, cut: bool) -> None:
+        """Let the replica of Redis lag from now on, and serve after a while."""
+        self.pair.stop_following()
+
+        def promote() -> None:
+            with suppress(redis.RedisError):  # one of them was killed
+                if self.pair.promote(cut=cut):
+                    self.happened["replica promoted"] += 1
+                    self.say(f"a replica of Redis serves that lags {seconds:.0f} s")
+
+        self.later(seconds, promote)
+
+    def restore_kube(self, seconds: float) -> None:
+        """Keep a copy of the objects, and restore it after a while."""
+        self.kube.back_up()
+        self._backups += 1
+
+        def restore() -> None:
+            self._backups -= 1
+            try:
+                self.kube.restore()
+            except (urllib3.exceptions.HTTPError, RuntimeError) as error:
+                self.say(f"etcd not restored: {error}")
+                return
+            self.nodes.restored()
+            self.happened["etcd restored"] += 1
+            self.say(f"etcd restored from a backup of {seconds:.0f} s ago")
+            self.later(RETURN_SECONDS, self.nodes.return_after_restore)
+
+        self.later(seconds, restore)
 
     # -- knobs -------------------------------------------------------------------------------------
     def turn_ec2(self, seconds: float, **knobs: object) -> None:
@@ -154,9 +293,17 @@ class Ground:
     def calm(self) -> None:
         """End all trouble."""
         self.ec2.clear_faults()
+        for proxy in self.proxies.values():
+            proxy.disarm()
         while self._later:
             self.tick(all_at_once=True)
         self.kube.clear_faults()
+
+
+def _port(url: str) -> int:
+    port = urlsplit(url).port
+    assert port is not None
+    return port
 
 
 def pick(rng: Random, names: list[str]) -> str:

@@ -20,6 +20,8 @@ class Options:
         nodes: the size of the fleet.
         deadline_seconds: how long after the last trouble everything must be right.
         lasting: whether there is trouble that is rightly remembered for minutes, too.
+        unproven: whether there is trouble that the system is not known to survive yet, too.
+        pace: how much quicker than usual one trouble follows the other.
     """
 
     seed: int
@@ -27,6 +29,8 @@ class Options:
     nodes: int
     deadline_seconds: float
     lasting: bool = True
+    unproven: bool = False
+    pace: float = 1.0
 
 
 @dataclass
@@ -39,6 +43,7 @@ class Report:
     seed: int
     injected: Counter[str] = field(default_factory=Counter)
     ended: Counter[str] = field(default_factory=Counter)
+    happened: Counter[str] = field(default_factory=Counter)
     ec2_codes: dict[str, dict[str, int]] = field(default_factory=dict)
     recovery_seconds: float = 0.0
     collected: int = 0
@@ -50,6 +55,7 @@ class Report:
         lines = [f"injected ({self.injected.total()}):"]
         lines += [f"  {count:4} {name}" for name, count in sorted(self.injected.items())]
         lines += [
+            f"what was prepared, and came about: {dict(self.happened) or 'nothing'}",
             f"processes that ended by themselves: {dict(self.ended) or 'none'}",
             "EC2 calls in the meantime, by outcome:",
         ]

@@ -24,12 +24,14 @@ START_SECONDS = 90.0
 LOOK_SECONDS = 1.0
 REPORT_SECONDS = 10.0
 COLLECT_SECONDS = 60.0
+CALM_SECONDS = 6.0  # everything is read once more from EC2
 STEPS_PER_SECOND = 8.0
+CALMING = ("Redis emptied", "Redis back in time", "Redis replica promoted", "etcd restored")
 # Several interfaces of few addresses each: there is always a reason to make another.
 TYPES = ("m5.large", "m5.xlarge", "t3.medium", "r5.xlarge", "t3.large", "m5.2xlarge")
 # Everything periodic is quick, so that a run shows in a minute what would take an hour.
 SETTINGS = {
-    "ENI_TASKS_RESYNC_SECONDS": "8",
+    "ENI_TASKS_RESYNC_SECONDS": "5",
     "ENI_TASKS_RELIST_SECONDS": "20",
     "ENI_TASKS_EC2_TIMEOUT_SECONDS": str(ec2_troubles.EC2_TIMEOUT_SECONDS),
     "ENI_TASKS_LEASE_SECONDS": str(troubles.LEASE_SECONDS),
@@ -60,7 +62,7 @@ def run(options: Options, tell: Callable[[str], None]) -> Report:
         ground = stack.enter_context(closing(Ground(sandbox, Nodes(sandbox, rng))))
         verdict = stack.enter_context(closing(Verdict(ground)))
         _Run(options, report, ground, verdict, tell).whole(_plan(rng, options))
-        report.ended = ground.ended
+        report.ended, report.happened = ground.ended, ground.happened
         if report.failures:
             raise _Failed  # the sandbox keeps its logs when it is left like this
     return report
@@ -77,6 +79,7 @@ class _Run:
         self._options, self._report = options, report
         self._ground, self._verdict, self._tell = ground, verdict, tell
         self._began = time.monotonic()
+        ground.say = self._say
 
     def whole(self, plan: list[tuple[float, str, int]]) -> None:
         self._ground.start()
@@ -90,6 +93,8 @@ class _Run:
         self._say("calm")
         if self._converges("everything is right again", self._options.deadline_seconds):
             self._collect()
+            self._report.failures += self._verdict.commands()
+            self._stay_calm()
         self._report.failures += [*self._verdict.leftovers(), *self._verdict.violations()]
 
     def _collect(self) -> None:
@@ -100,6 +105,14 @@ class _Run:
             self._ground.tick()
             self._verdict.let_grace_pass()
             time.sleep(LOOK_SECONDS)
+
+    def _stay_calm(self) -> None:
+        self._verdict.begin_calm()
+        deadline = time.monotonic() + CALM_SECONDS
+        while time.monotonic() < deadline:
+            self._ground.tick()
+            time.sleep(LOOK_SECONDS)
+        self._report.failures += self._verdict.needless()
 
     def _suffer(self, plan: list[tuple[float, str, int]]) -> None:
         began, steps = time.monotonic(), 0
@@ -117,7 +130,7 @@ class _Run:
     def _inject(self, name: str, seed: int) -> str:
         rng = Random(seed)  # noqa: S311 - to be repeated, no secret
         try:
-            what = (troubles.PASSING | troubles.LASTING)[name](self._ground, rng)
+            what = (troubles.PASSING | troubles.LASTING | troubles.UNPROVEN)[name](self._ground, rng)
         except (redis.RedisError, urllib3.exceptions.HTTPError, RuntimeError) as error:
             return f"not possible now: {error}"
         self._report.injected[name] += 1
@@ -149,12 +162,13 @@ def _plan(rng: Random, options: Options) -> list[tuple[float, str, int]]:
     at, plan = 0.0, []
     if options.lasting:
         plan = [(rng.uniform(0.0, options.seconds / 4), name, rng.randrange(2**32)) for name in troubles.LASTING]
-    names = list(troubles.PASSING)
+    names = [*troubles.PASSING, *(troubles.UNPROVEN if options.unproven else ())]
     while at < options.seconds:
         for name in rng.sample(names, len(names)):
-            at += rng.uniform(0.2, 1.2)
+            at += rng.uniform(0.2, 1.2) / options.pace
             if at < options.seconds:
                 plan.append((at, name, rng.randrange(2**32)))
-        # Once is enough: after that all mutations wait for the quiet period, and little happens.
-        names = [name for name in troubles.PASSING if name != "Redis emptied"]
+        # After these all processes are careful for some seconds, and little happens: not more than one in a round.
+        usual = [name for name in names if name not in CALMING]
+        names = [*usual, rng.choice(CALMING)]
     return sorted(plan)

@@ -6,10 +6,12 @@ breaker, a stopped instance); they come early in a run, so that the wait for the
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from chaos import ec2_troubles
 from chaos.ground import pick
+from chaos.raw_messages import raw_message
 from eni_tasks.sandbox.kube.knobs import Fault as KubeFault
 
 if TYPE_CHECKING:
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     Trouble = Callable[[Ground, Random], str]
 
 LEASE_SECONDS = 7.0
+QUEUES = ("ec2", "apiserver", "resync")
 
 
 # -- processes -------------------------------------------------------------------------------------
@@ -42,11 +45,25 @@ def kill_all_of_a_kind(ground: Ground, rng: Random) -> str:
 
 
 def freeze(ground: Ground, rng: Random) -> str:
-    name = pick(rng, ground.free("ec2", "ec2", "apiserver", "watcher"))
-    seconds = LEASE_SECONDS + rng.uniform(0.5, 3.0)
+    name = pick(rng, ground.free("ec2", "ec2", "apiserver", "resync", "watcher"))
+    seconds = _frozen_seconds(rng)
     if name:
         ground.freeze(name, seconds)
-    return f"SIGSTOP {name or 'nothing: all are down'} for {seconds:.1f} s, longer than its lease"
+    return f"SIGSTOP {name or 'nothing: all are down'} for {seconds:.1f} s"
+
+
+def _frozen_seconds(rng: Random) -> float:
+    """Mostly a bit longer than a lease; now and then so long that everything that waits has run out."""
+    return rng.uniform(60.0, 75.0) if rng.random() < 0.2 else LEASE_SECONDS + rng.uniform(-2.0, 5.0)
+
+
+def _frozen_at(server: str, what: str, request: bytes) -> Trouble:
+    def freeze_there(ground: Ground, rng: Random) -> str:
+        seconds = _frozen_seconds(rng)
+        ground.freeze_at(server, re.compile(request, re.DOTALL), what, seconds)
+        return f"what sends {what} next is to be stopped for {seconds:.1f} s before it has the answer"
+
+    return freeze_there
 
 
 def roll_out(ground: Ground, rng: Random) -> str:
@@ -62,8 +79,23 @@ def empty_redis(ground: Ground, rng: Random) -> str:
         ground.redis.flushall()
         return "FLUSHALL"
     seconds = rng.uniform(0.0, 3.0)
-    ground.kill("redis", seconds)
+    ground.kill(ground.pair.serving, seconds)
     return f"Redis killed, back empty after {seconds:.1f} s"
+
+
+def take_redis_back(ground: Ground, rng: Random) -> str:
+    seconds, away = rng.choice((rng.uniform(2.0, 8.0), rng.uniform(8.0, 45.0))), rng.uniform(0.0, 3.0)
+    ground.restore_redis(seconds, away)
+    return f"Redis is to be killed in {seconds:.1f} s, and to start on its data of now {away:.1f} s later"
+
+
+def _replica_promoted(*, cut: bool) -> Trouble:
+    def promote(ground: Ground, rng: Random) -> str:
+        seconds = rng.uniform(1.0, 15.0)
+        ground.promote_replica(seconds, cut=cut)
+        return f"a replica of Redis is to be promoted in {seconds:.1f} s with the data of now"
+
+    return promote
 
 
 def cut_redis_connections(ground: Ground, _: Random) -> str:
@@ -77,11 +109,24 @@ def pause_redis(ground: Ground, rng: Random) -> str:
     return f"Redis does not answer for {seconds:.1f} s"
 
 
+def send_raw_messages(ground: Ground, rng: Random) -> str:
+    queue, count = rng.choice(QUEUES), rng.randint(1, 4)
+    for _ in range(count):
+        ground.redis.lpush(ground.queue_key(queue), raw_message(rng, queue))
+    return f"{count} messages in the queue {queue} that no sender of ours writes"
+
+
 # -- API server ------------------------------------------------------------------------------------
 def restart_kube(ground: Ground, rng: Random) -> str:
     seconds = rng.uniform(0.0, 3.0)
     ground.kill("kubernetes-api", seconds)
     return f"API server killed, back after {seconds:.1f} s"
+
+
+def take_kube_back(ground: Ground, rng: Random) -> str:
+    seconds = rng.uniform(3.0, 20.0)
+    ground.restore_kube(seconds)
+    return f"etcd is to be restored to its state of now in {seconds:.1f} s"
 
 
 def cut_watches(ground: Ground, _: Random) -> str:
@@ -121,6 +166,18 @@ def refuse_lists(ground: Ground, rng: Random) -> str:
 
 
 # -- nodes -----------------------------------------------------------------------------------------
+def double_instance(ground: Ground, rng: Random) -> str:
+    agent, seconds = rng.choice(list(ground.nodes.agents.values())), rng.uniform(3.0, 15.0)
+    name = ground.nodes.add_impostor(agent)
+
+    def remove() -> None:
+        reason = ground.nodes.remove_impostor(name)
+        ground.happened["instance doubled, and its object says so" if reason else "instance doubled"] += 1
+
+    ground.later(seconds, remove)
+    return f"{name} names {agent.instance_id} of {agent.name}, for {seconds:.1f} s"
+
+
 def replace_node(ground: Ground, rng: Random) -> str:
     name = rng.choice(list(ground.nodes.agents))
     return f"{name} deleted and created again with instance {ground.nodes.replace(name)}"
@@ -143,10 +200,21 @@ PASSING: dict[str, Trouble] = {
     "all of a kind killed": kill_all_of_a_kind,
     "process frozen": freeze,
     "process asked to end": roll_out,
+    "frozen between permission and call": _frozen_at(
+        "Redis", "a request for permission", rb"EVALSHA.+:bucket:(Assign|Create|Attach)"
+    ),
+    "frozen between status and spec": _frozen_at("API server", "a write of a status", rb"PATCH \S+/status"),
+    "frozen in a write of spec": _frozen_at("API server", "a write of a spec", rb"PATCH \S+ciliumnodes/[^/ ]+ "),
+    "frozen in a call": _frozen_at("EC2", "a mutation", rb"Action=(Assign|Create|Attach)"),
+    "frozen in a read": _frozen_at("EC2", "a read", rb"Action=DescribeNetworkInterfaces"),
+    "frozen while it records": _frozen_at("Redis", "what it recorded", rb"XADD.+:events\r\n"),
     "Redis emptied": empty_redis,
+    "Redis back in time": take_redis_back,
+    "Redis replica promoted": _replica_promoted(cut=True),
     "Redis connections cut": cut_redis_connections,
     "Redis paused": pause_redis,
     "API server restarted": restart_kube,
+    "etcd restored": take_kube_back,
     "watches cut": cut_watches,
     "watches half-open": silence_watches,
     "history compacted": compact,
@@ -157,5 +225,11 @@ PASSING: dict[str, Trouble] = {
     "node replaced": replace_node,
     "node replaced in place": replace_node_in_place,
     "node exchanged": exchange_node,
+    "instance doubled": double_instance,
+}
+# What the system is not known to survive yet.
+UNPROVEN: dict[str, Trouble] = {
+    "raw messages": send_raw_messages,
+    "Redis replica promoted, connections stay": _replica_promoted(cut=False),
 }
 LASTING: dict[str, Trouble] = ec2_troubles.LASTING

@@ -6,6 +6,8 @@ for the reason.
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from eni_tasks.sandbox.ec2.records import Interface
 
 GRACE_SECONDS = 60.0
+COMMAND_SECONDS = 60.0
 OURS = {"io.cilium/cluster-name": CLUSTER}
 
 
@@ -49,7 +52,7 @@ class Verdict:
 
     def __init__(self, ground: Ground) -> None:
         self._ground = ground
-        url = SecretStr(ground.sandbox.environment["ENI_TASKS_REDIS_URL"])
+        url = SecretStr(ground.pair.url)
         self._services = Services(Settings(cluster=CLUSTER, redis_url=url), _Silence())
         self._keys = Keys(CLUSTER)
 
@@ -105,12 +108,46 @@ class Verdict:
         if aged:
             state.zadd(key, aged)
 
+    def begin_calm(self) -> None:
+        """Count from now on what `needless` tells of."""
+        self._ground.ec2.reset_calls()
+        self._ground.kube.reset_record()
+
+    def needless(self) -> list[str]:
+        """What was changed since `begin_calm`, although everything was right and nothing happened."""
+        calls = {
+            action: codes for action, codes in self._ground.ec2.counts().items() if not action.startswith("Describe")
+        }
+        writes = {verb: count for verb, count in self._ground.kube.record().counts.items() if verb.startswith("patch")}
+        return [f"in calm, there were calls and writes: {calls or ''} {writes or ''}"] if calls or writes else []
+
+    def commands(self) -> list[str]:
+        """What `status` and `doctor` still complain of."""
+        begun = {command: self._begin(command) for command in ("status", "doctor")}
+        found = []
+        for command, process in begun.items():
+            with process:
+                output, _ = process.communicate(timeout=COMMAND_SECONDS)
+            if process.returncode:
+                found.append(f"eni-tasks {command} ends with {process.returncode}:\n{output}")
+        return found
+
+    def _begin(self, command: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "-m", "eni_tasks.cli", command],
+            env=self._ground.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
     def violations(self) -> list[str]:
         """What should never have been."""
         nodes = self._ground.nodes
         nodes.note_interfaces()
-        found = [*self._ground.ec2.violations(), *nodes.faults]
-        found += history.faults(self._ground.sandbox.folder / "objects", nodes.machine_of)
+        found = self._ground.ec2.violations()
+        found += history.faults(self._ground.sandbox.folder / "objects", nodes.machine_of, nodes.uses)
+        found += [f"{count} {what} ended by itself" for what, count in self._ground.ended.items()]
         mismatches = self._ground.ec2.counts().get("CreateNetworkInterface", {}).get("IdempotentParameterMismatch", 0)
         if mismatches:
             found.append(f"a client token came with other parameters {mismatches} times")

@@ -16,6 +16,8 @@ import msgspec
 
 from eni_tasks.sandbox.kube.statuses import ApiError
 
+RESTORED = "RESTORED"  # the type of a line that is no change of an object: a backup was restored
+
 
 class Event(NamedTuple):
     """One change: the version it made, the name of the object, and the line to send."""
@@ -88,23 +90,27 @@ class Journal:
         objects: dict[str, dict[str, Any]] = {}
         for line in self._path.read_bytes().splitlines():
             event = msgspec.json.decode(line)
+            if event["type"] == RESTORED:
+                objects.clear()
+                self.version = int(event["version"])
+                continue
             metadata = event["object"]["metadata"]
-            self.version = int(metadata["resourceVersion"])
+            self.version = max(self.version, int(metadata["resourceVersion"]))
             if event["type"] == "DELETED":
                 del objects[metadata["name"]]
             else:
                 objects[metadata["name"]] = event["object"]
         return objects
 
-    def rewrite(self, lines: Iterable[bytes]) -> None:
-        """Replace all changes.
+    def restored(self, version: int, lines: Iterable[bytes]) -> None:
+        """Note that a backup was restored: what follows is all there is, and what came before it stays in the file.
 
         Args:
-            lines: each with its line end.
+            version: of the backup.
+            lines: its objects, each with its line end.
         """
-        self._file.truncate(0)
-        for line in lines:
-            self._file.write(line)
+        # In one write, so that a killed server restored all of it, or nothing.
+        self._file.write(b"".join((b'{"type":"%b","version":"%d"}\n' % (RESTORED.encode(), version), *lines)))
 
     def append(self, line: bytes) -> None:
         """Add a change.

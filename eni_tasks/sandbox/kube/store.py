@@ -137,7 +137,7 @@ class NodeStore:
             self._snapshots.clear()
             self.history = History(self.version)
             if self._journal:
-                self._journal.rewrite(line_of("ADDED", stored) for stored in self._by_version())
+                self._journal.restored(self.version, (line_of("ADDED", stored) for stored in self._by_version()))
 
     def _by_version(self) -> list[Stored]:
         return sorted(self._nodes.values(), key=lambda stored: stored.version)

@@ -20,7 +20,10 @@ local started_at = tonumber(ARGV[2])
 if not mutated_at and ARGV[7] == '1' then
   mutated_at = began_at
 end
-if (tonumber(version) or 0) ~= tonumber(ARGV[3])
+-- A hash without interfaces is one that was deleted, and that the answer of a mutation has brought back: the read was
+-- compared with nothing, and there is nothing that it could overwrite.
+local compared_with = redis.call('HEXISTS', KEYS[1], 'interfaces') == 1 and tonumber(version) or 0
+if compared_with ~= tonumber(ARGV[3])
   or started_at < (tonumber(described_at) or 0)
   or (mutated_at and started_at < tonumber(mutated_at) + tonumber(ARGV[5])) then
   return 0

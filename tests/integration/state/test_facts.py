@@ -122,6 +122,15 @@ def test_an_answer_is_entered_at_once(state: State) -> None:
     assert facts.mutated_at == pytest.approx(state.now(), abs=1)
 
 
+def test_an_answer_about_removed_facts_does_not_keep_reads_out(state: State) -> None:
+    claim = begun(state)
+    state.facts.remove(INSTANCE)
+    assert record(state, claim, None)
+    state.later(SETTLE + 1)
+    assert read(state)
+    assert known(state).interfaces == (NEW,)
+
+
 def test_a_late_answer_does_not_overwrite_a_later_claim(state: State) -> None:
     late = begun(state)
     state.later(LEASE)
