@@ -13,7 +13,7 @@ from eni_tasks.model.network import InstanceId, Interface, InterfaceId, NodeName
 from eni_tasks.model.work import Claim, WorkKind
 from eni_tasks.state import State as SharedState
 from eni_tasks.state.connection import advance_clock, connect
-from eni_tasks.state.runs import Changes
+from eni_tasks.state.runs import NewObjects
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,7 +44,7 @@ class State(SharedState):
     def store_nodes(self, *names: str) -> None:
         """Store an object for each name: work on a node that is not stored ends with its run."""
         metadata = (Metadata(name=name, uid=f"uid-{name}", resource_version="1") for name in names)
-        self.runs.store(Changes(objects=[CiliumNode(metadata=each) for each in metadata]))
+        self.runs.store(NewObjects(objects=[CiliumNode(metadata=each) for each in metadata]))
 
     def later(self, seconds: float) -> None:
         """Let time pass."""
@@ -62,7 +62,7 @@ class State(SharedState):
 
     def store(self, *objects: CiliumNode) -> None:
         """Store objects from which nothing follows."""
-        self.runs.store(Changes(objects=list(objects)))
+        self.runs.store(NewObjects(objects=list(objects)))
 
     def exchanges(self) -> list[int]:
         """A list that grows by one entry with each round trip from now on."""

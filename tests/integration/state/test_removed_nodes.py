@@ -10,7 +10,7 @@ from eni_tasks.model.cilium_node import CiliumNode, Metadata, Spec
 from eni_tasks.model.node import Memory
 from eni_tasks.model.plan import Urgency
 from eni_tasks.model.work import Finished, WorkKind
-from eni_tasks.state.runs import Changes, RunEnd
+from eni_tasks.state.runs import NewObjects, RunEnd
 
 if TYPE_CHECKING:
     from state_under_test import State
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def stored(state: State, name: str = NODE) -> None:
     metadata = Metadata(name=name, uid="u", resource_version="1")
-    state.runs.store(Changes(objects=[CiliumNode(metadata=metadata, spec=Spec(instance_id="i-1"))]))
+    state.runs.store(NewObjects(objects=[CiliumNode(metadata=metadata, spec=Spec(instance_id="i-1"))]))
 
 
 def remove(state: State) -> None:

@@ -8,16 +8,16 @@ from eni_tasks.model.network import Infrastructure
 from eni_tasks.model.node import Memory
 from eni_tasks.model.plan import Urgency
 from eni_tasks.model.work import WorkKind
-from eni_tasks.state.runs import Changes, RunEnd
+from eni_tasks.state.runs import NewObjects, RunEnd
 
 
 def test_what_follows_from_objects_is_written_with_them(state: State) -> None:
     work = [(NODE, Urgency.EMPTY)]
-    changes = Changes(objects=[node("1")], reads=[NODE], maintain=work, publish=work, deficits=[NODE])
+    changes = NewObjects(objects=[node("1")], reads=[NODE], maintain=work, publish=work, deficits=[NODE])
     assert state.runs.store(changes) == {WorkKind.MAINTAIN: [NODE], WorkKind.PUBLISH: [NODE]}
     assert state.nodes.object(NODE) == node("1")
     assert (state.reads.due_count(), state.nodes.in_deficit()) == (1, [NODE])
-    changes = Changes(objects=[node("2")], maintain=work, publish=work, deficits=[NODE])
+    changes = NewObjects(objects=[node("2")], maintain=work, publish=work, deficits=[NODE])
     assert state.runs.store(changes) == {WorkKind.MAINTAIN: [], WorkKind.PUBLISH: []}, "merged"
 
 
