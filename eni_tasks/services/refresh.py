@@ -246,7 +246,7 @@ class Refresh:
             logger().warning("instance_shows_no_interfaces", node=node.name, instance=node.instance_id)
             return None
         lacks = known is not None and lacks_known(known.interfaces, interfaces)
-        if known is None or known.unconfirmed_since:
+        if known is None or known.unconfirmed_since or not known.interfaces:
             # There are no accepted facts to compare with: what pods may use already must be there.
             lacks = lacks or shows_missing_addresses(node, interfaces)
         confirmed = known is not None and 0 < known.unconfirmed_since < started_at - self._settle_seconds

@@ -200,7 +200,9 @@ def clock_offset_seconds() -> float:
 def _script_texts(clock_offset_ms: int) -> dict[str, tuple[str, bytes]]:
     """Read each script with what stands before it: name → (the name that Redis gives it, text)."""
     folder = resources.files(__package__) / "scripts"
-    library = "".join((folder / "lib" / name).read_text() for name in ("clock.lua", "bucket.lua", "generation.lua"))
+    library = "".join(
+        (folder / "lib" / name).read_text() for name in ("clock.lua", "number.lua", "bucket.lua", "generation.lua")
+    )
     head = f"local CLOCK_OFFSET_MS = {clock_offset_ms}\n{library}"
     found = {}
     for file in folder.iterdir():
@@ -214,8 +216,3 @@ def _script_texts(clock_offset_ms: int) -> dict[str, tuple[str, bytes]]:
 def milliseconds(seconds: float) -> int:
     """Seconds as Redis keeps times, in whole milliseconds."""
     return round(seconds * 1000)
-
-
-def seconds(value: bytes | float | None) -> float:
-    """A time as Redis keeps it, in seconds; absent is 0."""
-    return int(float(value)) / 1000 if value else 0.0

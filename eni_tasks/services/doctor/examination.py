@@ -10,7 +10,7 @@ from eni_tasks.ports.doctor import ClusterRights, Ec2Rights, Sample, Workers
 from eni_tasks.services.doctor.cluster_checks import examine_cluster
 from eni_tasks.services.doctor.ec2_checks import examine_ec2, sample_of
 from eni_tasks.services.doctor.findings import Area, Finding
-from eni_tasks.services.doctor.redis_checks import examine_redis
+from eni_tasks.services.doctor.redis_checks import examine_journals, examine_redis
 from eni_tasks.services.doctor.running_checks import (
     examine_clocks,
     examine_switches,
@@ -86,4 +86,4 @@ class Doctor:
             return area.findings
         found = examine_workers(self._workers, queues, summary)
         found += examine_watcher(summary, server, self._settings.resync_seconds)
-        return found + examine_switches(summary)
+        return found + examine_switches(summary) + examine_journals(self._state.nodes)

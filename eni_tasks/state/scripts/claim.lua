@@ -16,17 +16,17 @@ local now = now_ms()
 local token, fence, lease, seen, revision, wake, woken =
   unpack(redis.call('HMGET', KEYS[1], 'token', 'fence', 'lease', 'seen_revision', 'revision', 'wake', 'woken'))
 
-if lease and tonumber(lease) > now then
+if (number(lease) or 0) > now then
   if token == ARGV[2] then
-    return { tonumber(fence), tonumber(seen), tonumber(woken) }
+    return { number(fence) or 0, number(seen) or 0, number(woken) or 0 }
   end
   return false
 end
 
 -- Not below the clock (in µs): fences keep growing when Redis was emptied or lost its last writes.
-local next_fence = math.max((tonumber(redis.call('GET', KEYS[3])) or 0) + 1, now_us())
+local next_fence = math.max((number(redis.call('GET', KEYS[3])) or 0) + 1, now_us())
 redis.call('SET', KEYS[3], next_fence)
-revision = tonumber(revision) or 0
+revision = number(revision) or 0
 woken = wake and 1 or 0
 local ends = now + tonumber(ARGV[3])
 redis.call('HDEL', KEYS[1], 'sent', 'sends', 'not_before', 'wake', 'unserved_since')
