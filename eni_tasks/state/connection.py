@@ -20,19 +20,15 @@ from redis.backoff import ExponentialWithJitterBackoff
 from redis.exceptions import (
     ConnectionError as RedisConnectionError,
 )
-from redis.exceptions import (
-    MasterDownError,
-    NoScriptError,
-    OutOfMemoryError,
-    ReadOnlyError,
-    ResponseError,
-)
+from redis.exceptions import NoScriptError
 from redis.exceptions import (
     TimeoutError as RedisTimeoutError,
 )
 from redis.retry import Retry
 
 from eni_tasks.errors import StateUnavailable
+from eni_tasks.state import refusing
+from eni_tasks.state.refusing import Pool, ServerRefuses
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,29 +46,22 @@ PORTION_COUNT = 200  # items per script: a longer script would keep all other cl
 
 _clock_offset_ms = 0
 
-# ReadOnly: a failover is under way, and this is the old primary.
-_UNAVAILABLE = (RedisConnectionError, RedisTimeoutError, MasterDownError, OutOfMemoryError, ReadOnlyError)
-# Answers for which redis-py has no class: no replica to write to, no disk, a script that runs too long.
-_UNAVAILABLE_PREFIXES = ("NOREPLICAS", "MISCONF", "BUSY")
-
 
 @contextmanager
 def translated() -> Iterator[None]:
     """Turn Redis' unavailability into ours.
 
     Raises:
-        StateUnavailable: Redis did not answer, or refuses everybody for now.
+        StateUnavailable: Redis did not answer, or can't serve now.
     """
     try:
         yield
-    except _UNAVAILABLE as error:
+    except ServerRefuses as error:
+        raise StateUnavailable(f"Redis can't serve now: {error}") from error
+    except (RedisConnectionError, RedisTimeoutError) as error:
         raise StateUnavailable(
             f"Redis did not serve us: {str(error).rstrip('.')}; is it up, and is its URL right?"
         ) from error
-    except ResponseError as error:
-        if str(error).startswith(_UNAVAILABLE_PREFIXES):
-            raise StateUnavailable(f"Redis refuses for now: {error}") from error
-        raise
 
 
 def connect(url: str, *, connections: int) -> redis.Redis:
@@ -83,7 +72,7 @@ def connect(url: str, *, connections: int) -> redis.Redis:
             certificate and name; redis-py's own options may follow as a query (`?ssl_ca_certs=/path`).
         connections: at most so many at once; a thread beyond that waits for one.
     """
-    pool = redis.BlockingConnectionPool.from_url(
+    pool = Pool.from_url(
         url,
         max_connections=connections,
         timeout=SOCKET_TIMEOUT_SECONDS,
@@ -96,6 +85,8 @@ def connect(url: str, *, connections: int) -> redis.Redis:
         protocol=2,  # one form of answers, whatever redis-py's default is
         client_name="eni-tasks",
     )
+    tls = issubclass(pool.connection_class, redis.SSLConnection)
+    pool.connection_class = refusing.TlsConnection if tls else refusing.Connection
     return redis.Redis(connection_pool=pool)
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable, Sequence
 
-from eni_tasks.errors import StateUnavailable
 from eni_tasks.model.network import NodeName
 from eni_tasks.model.work import NODE_WORK, Claim, Finished, Pass, WorkKind
 from eni_tasks.state import commands
@@ -132,14 +131,8 @@ def new_token() -> str:
 
 
 def decode_claim(kind: WorkKind, name: NodeName | Pass, token: str, answer: Sequence[int] | None) -> Claim | None:
-    """Decode the answer of claim.lua.
-
-    Raises:
-        StateUnavailable: the data may be older than what processes wrote.
-    """
+    """Decode the answer of claim.lua."""
     if answer is None:
         return None
-    if not answer:
-        raise StateUnavailable("Redis was restarted or failed over, and no watcher has confirmed its data yet")
     fence, revision, woken = answer
     return Claim(kind=kind, name=name, token=token, fence=fence, revision=revision, wake=woken == 1)

@@ -6,6 +6,9 @@ attribute of None, treats that as a bug, and ends the worker or fails at every m
 as a lost connection: senders connect again, and a late acknowledgement is logged. Its message is delivered again when
 its visibility timeout ends; that only wakes a worker once more.
 
+When a server refuses to serve, as a demoted primary does, its connections are dropped (`state/refusing.py`), and a new
+one counts only if it takes writes.
+
 A message of a wrong form is thrown away and logged (`tasks/envelope.py`); to kombu it is a bug as well.
 """
 
@@ -23,6 +26,7 @@ from kombu.utils.encoding import bytes_to_str
 
 from eni_tasks.errors import InvalidInput
 from eni_tasks.observability.logs import logger
+from eni_tasks.state.refusing import Connection, TlsConnection
 from eni_tasks.tasks.envelope import check_envelope, log_rejected
 
 # Sent from the thread that consumes, whenever that is not stuck: it asks for a message, it finds no free slot, or it
@@ -83,6 +87,8 @@ class Channel(redis.Channel):  # type: ignore[misc]  # kombu ships no types
     """Asks for messages; a use after it was closed is a connection error."""
 
     QoS = QoS
+    connection_class = Connection
+    connection_class_ssl = TlsConnection
 
     def _brpop_start(self, timeout: float | None = None) -> None:
         consumer_active.send(sender=self)
@@ -139,7 +145,24 @@ class Transport(redis.Transport):  # type: ignore[misc]  # kombu ships no types
         # Tasks send from threads of their own: their attempts say nothing about the consumer.
         if threading.current_thread() is threading.main_thread():
             consumer_active.send(sender=self)
-        return super().establish_connection()
+        established = super().establish_connection()
+        self._check_writes()
+        return established
+
+    def _check_writes(self) -> None:
+        """See that the server takes writes: a replica, or one without memory, answers pings all the same.
+
+        Without this a consumer would connect again at once after each refusal, and take messages that it can't note
+        as unacknowledged.
+        """
+        channel = self._avail_channels[-1]
+        try:
+            with channel.conn_or_acquire() as client:
+                client.set("connected", 1, px=1000)
+        except BaseException:
+            self._avail_channels.remove(channel)
+            channel.close()
+            raise
 
     def drain_events(self, connection: Any, timeout: float | None = None) -> Any:
         """Wait for events, as Flower does: without the event loop that would notice a silent connection."""

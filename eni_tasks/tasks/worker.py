@@ -13,7 +13,7 @@ from typing import Any
 
 from celery import bootsteps
 from celery.apps import worker
-from celery.signals import setup_logging, worker_init, worker_shutting_down
+from celery.signals import setup_logging, worker_init, worker_shutdown, worker_shutting_down
 from celery.worker import heartbeat
 from celery.worker.consumer import Consumer
 
@@ -80,14 +80,20 @@ def run(app: EniApp, queues: Sequence[str], threads: int) -> None:
 
     Raises:
         InvalidInput: the folder for probes can't be used.
+        SystemExit: an error ended it; the code is not 0.
     """
     _take_over_logging()
     _connect(app, queues, Probes(app.eni_settings.probe_dir))
+    ended: list[Any] = []
+    worker_shutdown.connect(lambda sender, **_: ended.append(sender), weak=False)
     argv = ["--quiet", "worker", "--pool", "threads", "--concurrency", str(threads), "--queues", ",".join(queues)]
     argv += ["--task-events", "--without-gossip", "--without-mingle", "--loglevel", app.eni_settings.log_level]
     argv += ["--hostname", f"{'-'.join(queues)}-{os.getpid()}@{socket.gethostname()}"]
     with app.services.counter_flusher():
         app.worker_main(argv)
+    # Celery's own exit code gets lost on the way. After a `shutdown` by remote control it is a sentence.
+    if not app.services.stopping.is_set() and not any(isinstance(worker.exitcode, str) for worker in ended):
+        raise SystemExit(1)
 
 
 def _connect(app: EniApp, queues: Sequence[str], probes: Probes) -> None:

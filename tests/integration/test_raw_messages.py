@@ -15,6 +15,7 @@ import redis
 import redis_servers
 from processes_under_test import Process, running
 from pydantic import SecretStr
+from raw_messages import GOOD, encoded
 
 from eni_tasks.sandbox.kube.admin import write_kubeconfig
 from eni_tasks.settings import Settings
@@ -31,24 +32,6 @@ KEYS = Keys("default")
 QUEUE, UNACKED, UNACKED_INDEX = KEYS.queue("resync"), f"{KEYS.broker}unacked", f"{KEYS.broker}unacked_index"
 
 
-def encoded(body: object) -> str:
-    return base64.b64encode(json.dumps(body).encode()).decode()
-
-
-GOOD = {
-    "body": encoded([["somebody", "a test"], {}, {"callbacks": None, "errbacks": None, "chain": None, "chord": None}]),
-    "content-encoding": "utf-8",
-    "content-type": "application/json",
-    "headers": {"task": "eni.pause", "id": "1", "root_id": "1", "parent_id": None, "eta": None, "expires": None},
-    "properties": {
-        "correlation_id": "1",
-        "delivery_info": {"exchange": "", "routing_key": "resync"},
-        "delivery_mode": 2,
-        "delivery_tag": "tag",
-        "body_encoding": "base64",
-        "priority": 0,
-    },
-}
 MISSING = object()
 
 

@@ -2,15 +2,15 @@
 --
 -- KEYS    1: work hash, 2: pending, 3: fence, 4: times of the state generation
 -- ARGV    1: name of the work, 2: the claim's token, 3: lease (ms)
--- Answer  {fence, revision seen, 1 if the work was woken before}, nil while a live claim holds the work, or {} while
---         the state is unconfirmed
+-- Answer  {fence, revision seen, 1 if the work was woken before}, nil while a live claim holds the work; the error
+--         UNCONFIRMED while the state is (state/refusing.py)
 --
 -- Why a script: of two workers that received the same message only one may hold the work, and the revision
 -- must be read at the same instant. A repeated call (its first answer was lost) finds its own token and gets
 -- the same answer.
 
 if state_is_unconfirmed(KEYS[4]) then
-  return {}
+  return redis.error_reply('UNCONFIRMED Redis was restarted or failed over, and no watcher has confirmed its data yet')
 end
 local now = now_ms()
 local token, fence, lease, seen, revision, wake, woken =
