@@ -20,7 +20,7 @@ from redis.backoff import ExponentialWithJitterBackoff
 from redis.exceptions import (
     ConnectionError as RedisConnectionError,
 )
-from redis.exceptions import NoScriptError
+from redis.exceptions import NoPermissionError, NoScriptError, ResponseError
 from redis.exceptions import (
     TimeoutError as RedisTimeoutError,
 )
@@ -52,7 +52,7 @@ def translated() -> Iterator[None]:
     """Turn Redis' unavailability into ours.
 
     Raises:
-        StateUnavailable: Redis did not answer, or can't serve now.
+        StateUnavailable: Redis did not answer, can't serve now, or refuses what its URL or its rights ask for.
     """
     try:
         yield
@@ -62,6 +62,12 @@ def translated() -> Iterator[None]:
         raise StateUnavailable(
             f"Redis did not serve us: {str(error).rstrip('.')}; is it up, and is its URL right?"
         ) from error
+    except NoPermissionError as error:
+        raise StateUnavailable(f"Redis does not permit what we ask: {error}; change the rights of its user") from error
+    except ResponseError as error:
+        if str(error).startswith("DB index"):
+            raise StateUnavailable(f"Redis has no such database: {error}; correct its URL") from error
+        raise
 
 
 def connect(url: str, *, connections: int) -> redis.Redis:
