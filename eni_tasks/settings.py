@@ -41,6 +41,21 @@ REDIS_OPTIONS: dict[str, tuple[str, ...] | None] = {
     "ssl_check_hostname": ("true", "false"),
 }
 
+# Stricter than either client: a password that is not encoded would be taken for a host, a path or an option, and
+# shown as such.
+_REDIS_URL = re.compile(
+    r"rediss?://"
+    r"(([^\s%:/?#@\[\]]|%[0-9A-Fa-f]{2})*(:([^\s%:/?#@\[\]]|%[0-9A-Fa-f]{2})*)?@)?"
+    r"([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])"
+    r"(:(6553[0-5]|655[0-2]\d|65[0-4]\d\d|6[0-4]\d{3}|[1-5]\d{4}|[1-9]\d{0,3}))?"
+    r"(/\d*)?"
+    r"(\?[^#@\s]*)?"
+)
+_REDIS_URL_FORM = (
+    "must be redis://[user:password@]host[:port][/database] with one host; in user and password "
+    "each of / # ? @ : % [ ] and space is written percent-encoded: %2F %23 %3F %40 %3A %25 %5B %5D %20"
+)
+
 # What Kubernetes puts into every pod beside a Service of a name like eni-tasks-redis.
 _OF_A_SERVICE = re.compile(r"_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_(TCP|UDP)(_\w+)?)?)$")
 
@@ -137,9 +152,12 @@ class Settings(BaseSettings):
     @field_validator("redis_url")
     @classmethod
     def _redis_scheme(cls, value: SecretStr) -> SecretStr:
-        if not value.get_secret_value().startswith(("redis://", "rediss://")):
+        url = value.get_secret_value()
+        if not url.startswith(("redis://", "rediss://")):
             raise ValueError("must begin with redis:// or rediss://")
-        parts = urlsplit(value.get_secret_value())
+        if not _REDIS_URL.fullmatch(url):
+            raise ValueError(_REDIS_URL_FORM)
+        parts = urlsplit(url)
         for name, text in parse_qsl(parts.query, keep_blank_values=True):
             if parts.scheme != "rediss" or name not in REDIS_OPTIONS:
                 raise ValueError(f"no such option: {name}; a rediss:// URL takes {', '.join(REDIS_OPTIONS)}")
@@ -229,9 +247,12 @@ def as_text(value: object) -> str:
 
 def _masked_url(url: str) -> str:
     parts = urlsplit(url)
-    if parts.password is None:
+    given, at, host = parts.netloc.rpartition("@")
+    if not at:
         return url
-    return urlunsplit(parts._replace(netloc=f"{parts.username or ''}:****@{parts.netloc.rpartition('@')[2]}"))
+    user, colon, _ = given.partition(":")
+    # A user without a password may be a password that was put into the wrong place.
+    return urlunsplit(parts._replace(netloc=f"{user}:****@{host}" if colon else f"****@{host}"))
 
 
 def _bucket(action: str, text: str) -> tuple[float, float]:

@@ -58,6 +58,10 @@ class Wire:
         self._thread = threading.Thread(target=self._accept, name="wire")
         self._thread.start()
 
+    def lead_to(self, port: int) -> None:
+        """Let new connections lead to another port, as after a name was given another address."""
+        self._target = ("127.0.0.1", port)
+
     def silence(self) -> None:
         """Let all present connections hang half-open: never closed, and never another byte. New ones work."""
         for link in self._links:

@@ -40,6 +40,8 @@ EVENTS = {
     "tick_failed": "A watcher's tick failed; the next one follows a second later",
     "counts_lost": "Counts could not be added to the shared sums",
     "state_unavailable": "Redis did not answer the exporter",
+    "message_rejected": "A message of a wrong form was thrown away: its `queue` and the `problem`",
+    "state_value_unreadable": "A value in Redis can't be decoded; it counts as unknown until it is written again",
     "broker_connection_lost": "A connection of Celery to Redis was lost; its message is delivered again",
     "state_went_back": "Redis lost its data or last writes (restart, failover); all is listed and read again",
     "objects_went_back": "The API server's objects are older than the stored ones: etcd was restored",

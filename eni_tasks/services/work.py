@@ -187,6 +187,8 @@ class Work:
         sent = 0
         try:
             for name in names:
+                if kind is WorkKind.FLEET and name not in set(Pass):
+                    continue  # another version's pass
                 self._messages.send(kind, Pass(name) if kind is WorkKind.FLEET else NodeName(name))
                 sent += 1
         except StateUnavailable as error:

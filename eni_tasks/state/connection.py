@@ -20,19 +20,15 @@ from redis.backoff import ExponentialWithJitterBackoff
 from redis.exceptions import (
     ConnectionError as RedisConnectionError,
 )
-from redis.exceptions import (
-    MasterDownError,
-    NoScriptError,
-    OutOfMemoryError,
-    ReadOnlyError,
-    ResponseError,
-)
+from redis.exceptions import NoPermissionError, NoScriptError, ResponseError
 from redis.exceptions import (
     TimeoutError as RedisTimeoutError,
 )
 from redis.retry import Retry
 
 from eni_tasks.errors import StateUnavailable
+from eni_tasks.state import refusing
+from eni_tasks.state.refusing import Pool, ServerRefuses
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,28 +47,27 @@ PORTION_COUNT = 200  # items per script: a longer script would keep all other cl
 
 _clock_offset_ms = 0
 
-# ReadOnly: a failover is under way, and this is the old primary.
-_UNAVAILABLE = (RedisConnectionError, RedisTimeoutError, MasterDownError, OutOfMemoryError, ReadOnlyError)
-# Answers for which redis-py has no class: no replica to write to, no disk, a script that runs too long.
-_UNAVAILABLE_PREFIXES = ("NOREPLICAS", "MISCONF", "BUSY")
-
 
 @contextmanager
 def translated() -> Iterator[None]:
     """Turn Redis' unavailability into ours.
 
     Raises:
-        StateUnavailable: Redis did not answer, or refuses everybody for now.
+        StateUnavailable: Redis did not answer, can't serve now, or refuses what its URL or its rights ask for.
     """
     try:
         yield
-    except _UNAVAILABLE as error:
+    except ServerRefuses as error:
+        raise StateUnavailable(f"Redis can't serve now: {error}") from error
+    except (RedisConnectionError, RedisTimeoutError) as error:
         raise StateUnavailable(
             f"Redis did not serve us: {str(error).rstrip('.')}; is it up, and is its URL right?"
         ) from error
+    except NoPermissionError as error:
+        raise StateUnavailable(f"Redis does not permit what we ask: {error}; change the rights of its user") from error
     except ResponseError as error:
-        if str(error).startswith(_UNAVAILABLE_PREFIXES):
-            raise StateUnavailable(f"Redis refuses for now: {error}") from error
+        if str(error).startswith("DB index"):
+            raise StateUnavailable(f"Redis has no such database: {error}; correct its URL") from error
         raise
 
 
@@ -87,7 +82,7 @@ def connect(url: str, *, connections: int, interactive: bool = False) -> redis.R
             ask again themselves.
     """
     seconds, retries = (INTERACTIVE_TIMEOUT_SECONDS, 0) if interactive else (SOCKET_TIMEOUT_SECONDS, RETRIES)
-    pool = redis.BlockingConnectionPool.from_url(
+    pool = Pool.from_url(
         url,
         max_connections=connections,
         timeout=seconds,
@@ -100,6 +95,8 @@ def connect(url: str, *, connections: int, interactive: bool = False) -> redis.R
         protocol=2,  # one form of answers, whatever redis-py's default is
         client_name="eni-tasks",
     )
+    tls = issubclass(pool.connection_class, redis.SSLConnection)
+    pool.connection_class = refusing.TlsConnection if tls else refusing.Connection
     return redis.Redis(connection_pool=pool)
 
 
@@ -204,7 +201,8 @@ def clock_offset_seconds() -> float:
 def _script_texts() -> dict[str, tuple[str, bytes]]:
     """Read each script with what stands before it: name → (the name that Redis gives it, text)."""
     folder = resources.files(__package__) / "scripts"
-    library = "".join((folder / "lib" / name).read_text() for name in ("clock.lua", "bucket.lua", "generation.lua"))
+    names = ("clock.lua", "number.lua", "bucket.lua", "generation.lua")
+    library = "".join((folder / "lib" / name).read_text() for name in names)
     found = {}
     for file in folder.iterdir():
         if file.name.endswith(".lua"):
@@ -217,8 +215,3 @@ def _script_texts() -> dict[str, tuple[str, bytes]]:
 def milliseconds(seconds: float) -> int:
     """Seconds as Redis keeps times, in whole milliseconds."""
     return round(seconds * 1000)
-
-
-def seconds(value: bytes | float | None) -> float:
-    """A time as Redis keeps it, in seconds; absent is 0."""
-    return int(float(value)) / 1000 if value else 0.0

@@ -10,7 +10,8 @@ import uuid
 from redis.exceptions import NoPermissionError
 
 from eni_tasks.model.network import NodeName, Value
-from eni_tasks.state.connection import Connection, milliseconds, seconds, time_ms, translated
+from eni_tasks.state.connection import Connection, milliseconds, time_ms, translated
+from eni_tasks.state.decoding import seconds, text
 from eni_tasks.state.orphans import scored
 
 
@@ -70,7 +71,7 @@ class Coordination:
         args: list[str | int] = [uuid.uuid4().hex, milliseconds(quiet_seconds), self._run_id()]
         args += [known.id, known.beat, known.at_ms] if known else ["", 0, 0]
         present, beat, at_ms = self._connection.run("begin_generation", keys, args)
-        return Generation(id=present.decode(), beat=beat, at_ms=at_ms)
+        return Generation(id=text(present), beat=beat, at_ms=at_ms)
 
     def _run_id(self) -> str:
         """The id of the server's present run; "" if it does not say."""
@@ -101,7 +102,7 @@ class Coordination:
         oldest = scored(flat)
         return Progress(
             now=time_ms(time) / 1000,
-            deficit_node=NodeName(oldest[0][0].decode()) if oldest else None,
+            deficit_node=NodeName(text(oldest[0][0])) if oldest else None,
             deficit_since=oldest[0][1] / 1000 if oldest else None,
-            read_at=seconds(read_at) if read_at else None,
+            read_at=seconds(f"{self._keys.switches} read_at", read_at) or None,
         )

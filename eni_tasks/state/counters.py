@@ -12,6 +12,7 @@ import msgspec
 
 from eni_tasks.observability.counters import Series
 from eni_tasks.state.connection import Connection
+from eni_tasks.state.decoding import decoded, number, text
 
 _encode = msgspec.json.encode
 _decode = msgspec.json.Decoder(tuple[str, str, tuple[str, ...]]).decode
@@ -43,4 +44,9 @@ class SharedCounters:
             StateUnavailable: Redis did not answer.
         """
         (entries,) = self._connection.send(("HGETALL", self._key))
-        return {Series(*_decode(each)): float(value) for each, value in entries.items()}
+        found: dict[Series, float] = {}
+        for each, value in entries.items():
+            series = decoded(f"{self._key} {text(each)}", each, _decode)
+            if series is not None:
+                found[Series(*series)] = number(f"{self._key} {text(each)}", value)
+        return found

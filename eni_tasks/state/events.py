@@ -8,6 +8,7 @@ from eni_tasks.model.network import Value
 from eni_tasks.model.state import EventFields
 from eni_tasks.state import commands
 from eni_tasks.state.connection import Connection
+from eni_tasks.state.decoding import text
 
 PORTION_COUNT = 1000  # events read at once while those of one node are searched
 
@@ -58,6 +59,6 @@ class Events:
 def _decoded(entries: Sequence[tuple[bytes, dict[bytes, bytes]]]) -> list[Event]:
     events = []
     for entry_id, values in entries:
-        fields = {key.decode(): value.decode() for key, value in values.items()}
-        events.append(Event(id=entry_id.decode(), what=fields.pop("what", ""), fields=fields))
+        fields = {text(key): text(value) for key, value in values.items()}
+        events.append(Event(id=text(entry_id), what=fields.pop("what", ""), fields=fields))
     return events

@@ -12,7 +12,9 @@ import msgspec
 from eni_tasks.model.network import InstanceId, Interface
 from eni_tasks.model.state import Facts, ReadResult
 from eni_tasks.state.commands import FACTS_FIELDS, encode
-from eni_tasks.state.connection import DAY_MS, PORTION_COUNT, Command, Connection, Script, milliseconds, seconds
+from eni_tasks.state.connection import DAY_MS, PORTION_COUNT, Command, Connection, Script, milliseconds
+from eni_tasks.state.decoding import decoded, number, prose, seconds
+from eni_tasks.state.keys import Keys
 
 PROBLEM_LONGEST = 300
 
@@ -41,10 +43,7 @@ class FactsCache:
             ("HGET", self._keys.generation_times, "began_at"),
             *(("HMGET", self._keys.facts(i), *FACTS_FIELDS) for i in instance_ids),
         )
-        found = (
-            decode_facts(i, values, generation_began_at=seconds(began_at))
-            for i, values in zip(instance_ids, answers, strict=True)
-        )
+        found = (decode_facts(self._keys, i, values, began_at) for i, values in zip(instance_ids, answers, strict=True))
         return {facts.instance_id: facts for facts in found if facts is not None}
 
     def described_at(self, instance_ids: Sequence[InstanceId]) -> Mapping[InstanceId, float]:
@@ -53,7 +52,11 @@ class FactsCache:
         for start in range(0, len(instance_ids), PORTION_COUNT):
             portion = instance_ids[start : start + PORTION_COUNT]
             answers = self._connection.send(*(("HGET", self._keys.facts(i), "described_at") for i in portion))
-            found |= {i: seconds(answer) for i, answer in zip(portion, answers, strict=True) if answer}
+            times = {
+                i: seconds(f"{self._keys.facts(i)} described_at", answer)
+                for i, answer in zip(portion, answers, strict=True)
+            }
+            found |= {i: time for i, time in times.items() if time}
         return found
 
     def merge(self, results: Sequence[ReadResult], *, started_at: float) -> list[bool]:
@@ -105,21 +108,35 @@ class FactsCache:
 
 
 def decode_facts(
-    instance_id: InstanceId, values: Sequence[bytes | None], *, generation_began_at: float
+    keys: Keys, instance_id: InstanceId, values: Sequence[bytes | None], began_at: bytes | None
 ) -> Facts | None:
-    """Decode the fields FACTS_FIELDS of a facts hash; None where nothing was ever read."""
-    interfaces, described_at, mutated_at, version, unconfirmed_since, mutation_pending, lacking, problem = values
+    """Decode the fields FACTS_FIELDS of a facts hash; None where nothing was ever read.
+
+    Interfaces that can't be decoded count as outdated, until the next read replaces them.
+
+    Args:
+        keys: for the log.
+        instance_id: whose facts they are.
+        values: of the fields.
+        began_at: when the state generation began, as it is stored.
+    """
+    interfaces, *times, mutation_pending, lacking, problem = values
     if interfaces is None and problem is None:
         return None
+    key = keys.facts(instance_id)
+    named = zip(FACTS_FIELDS[1:5], times, strict=True)
+    described_at, mutated_at, version, unconfirmed_since = (number(f"{key} {field}", value) for field, value in named)
+    known = decoded(f"{key} interfaces", interfaces, _decode_interfaces)
+    generation_ms = number(f"{keys.generation_times} began_at", began_at)
     return Facts(
         instance_id=instance_id,
-        interfaces=_decode_interfaces(interfaces) if interfaces is not None else (),
-        described_at=seconds(described_at),
-        mutated_at=seconds(mutated_at),
-        version=int(version or 0),
-        unconfirmed_since=seconds(unconfirmed_since),
+        interfaces=known or (),
+        described_at=int(described_at) / 1000,
+        mutated_at=int(mutated_at) / 1000,
+        version=int(version),
+        unconfirmed_since=int(unconfirmed_since) / 1000,
         mutation_pending=mutation_pending is not None,
-        outdated=interfaces is None or seconds(described_at) < generation_began_at,
-        lacking=_decode_lacking(lacking) if lacking else {},
-        problem=problem.decode(errors="replace") if problem else "",
+        outdated=known is None or described_at < generation_ms,
+        lacking=decoded(f"{key} lacking", lacking, _decode_lacking) or {},
+        problem=prose(problem),
     )

@@ -70,6 +70,7 @@ class Keys:
         # instances. read_failure: why the last read failed, if it did.
         self.switches = f"{prefix}switches"
         # Prefix of Celery's own keys, so that several deployments can share a Redis.
+        # `connected`, a STRING of ours among them, is written by each new connection of Celery, and lives for a second.
         self.broker = f"{prefix}broker:"
         # STRING. Id of the state generation, random; absent after Redis lost its data.
         self.generation = f"{prefix}generation"

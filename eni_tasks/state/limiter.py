@@ -15,10 +15,12 @@ from eni_tasks.model.state import Reservation
 from eni_tasks.model.work import Claim, Pause
 from eni_tasks.state.commands import encode
 from eni_tasks.state.connection import DAY_MS, Connection, milliseconds, translated
+from eni_tasks.state.decoding import decoded, prose, text
+from eni_tasks.state.keys import Keys
 
 LIMITS = "DescribeInstanceTypes"  # open while the right is missing; it stops nothing but nodes of unknown types
 
-decode_pause = msgspec.json.Decoder(Pause).decode
+_decode_pause = msgspec.json.Decoder(Pause).decode
 
 
 class AcquireResult(StrEnum):
@@ -109,14 +111,14 @@ class Limiter:
             args += [wanted.subnet_id, wanted.id, wanted.count, draw.free, milliseconds(draw.hold_seconds)]
         result, wait_ms, why = self._connection.run("acquire", keys, args)
         if result == b"paused":
-            pause = decode_pause(why)
+            pause = decode_pause(self._keys, why)
             return Acquired(
                 result=AcquireResult.PAUSED, wait_seconds=wait_ms / 1000, why=f"paused by {pause.who}: {pause.why}"
             )
         return Acquired(
-            result=AcquireResult(result.decode()),
+            result=AcquireResult(text(result)),
             wait_seconds=wait_ms / 1000,
-            why=why.decode(),
+            why=prose(why),
             probe=why == b"probe",
         )
 
@@ -156,4 +158,12 @@ class Limiter:
     def paused(self) -> Pause | None:
         """The pause that is in force, or None."""
         (entry,) = self._connection.send(("HGET", self._keys.switches, "pause"))
-        return decode_pause(entry) if entry else None
+        return decode_pause(self._keys, entry) if entry else None
+
+
+def decode_pause(keys: Keys, entry: bytes) -> Pause:
+    """Decode the entry of a pause; one that can't be decoded is a pause all the same."""
+    known = decoded(f"{keys.switches} pause", entry, _decode_pause)
+    return known or Pause(
+        who="somebody", why="the entry in Redis can't be decoded; `eni-tasks resume` deletes it", since=0.0
+    )

@@ -12,6 +12,8 @@ import msgspec
 from eni_tasks.model.network import Infrastructure, Limits, SubnetId, VpcId
 from eni_tasks.state.commands import encode
 from eni_tasks.state.connection import DAY_MS, Connection, milliseconds, time_ms
+from eni_tasks.state.decoding import decoded, number, text
+from eni_tasks.state.keys import Keys
 
 # For so long interfaces that were left behind are looked for in a VPC whose last node is gone.
 VPC_KEPT_MS = DAY_MS
@@ -47,7 +49,10 @@ class NetworkCache:
             ((current, value),) = self._connection.send(("HMGET", self._keys.infrastructure, "described_at", "json"))
             if current is None or value is None:
                 return None
-            self._decoded = (current, _decode_infrastructure(value))
+            known = decoded(f"{self._keys.infrastructure} json", value, _decode_infrastructure)
+            if known is None:
+                return None
+            self._decoded = (current, known)
         return self._decoded[1]
 
     def put_infrastructure(self, infrastructure: Infrastructure) -> None:
@@ -70,7 +75,7 @@ class NetworkCache:
         """The VPCs in which there are nodes, or were until a day ago."""
         now_ms = self._connection.now_ms()
         (names,) = self._connection.send(("ZRANGE", self._keys.vpcs, now_ms - VPC_KEPT_MS, "+inf", "BYSCORE"))
-        return [VpcId(name.decode()) for name in names]
+        return [VpcId(text(name)) for name in names]
 
     def limits(self, instance_types: Iterable[str]) -> dict[str, Limits | None]:
         """Known limits; None for a type that EC2 did not know lately; missing when it was never asked for."""
@@ -78,7 +83,10 @@ class NetworkCache:
         if not names:
             return {}
         values, time = self._connection.send(("HMGET", self._keys.limits, *names), ("TIME",))
-        answers = {name: decode_limits(value, time_ms(time)) for name, value in zip(names, values, strict=True)}
+        answers = {
+            name: decode_limits(self._keys, name, value, time_ms(time))
+            for name, value in zip(names, values, strict=True)
+        }
         return {name: limits for name, (limits, requested) in answers.items() if requested}
 
     def put_limits(self, limits: Mapping[str, Limits | None], *, negative_ttl_seconds: float) -> None:
@@ -94,10 +102,15 @@ class NetworkCache:
         self._connection.send(("ZADD", self._keys.cooldowns, until, subnet_id))
 
 
-def decode_limits(value: bytes | None, now_ms: int) -> tuple[Limits | None, bool]:
+def decode_limits(keys: Keys, instance_type: str, value: bytes | None, now_ms: int) -> tuple[Limits | None, bool]:
     """Decode one type's entry: the limits, and whether EC2 was asked (lately, if it did not know the type)."""
-    if value is None:
-        return None, False
-    if value.startswith(b"-"):
-        return None, int(value[1:]) > now_ms
-    return _decode_limits(value), True
+    key = f"{keys.limits} {instance_type}"
+    if value is not None and value.startswith(b"-"):
+        return None, number(key, value[1:]) > now_ms
+    known = decoded(key, value, _decode_limits)
+    return known, known is not None
+
+
+def decode_ledger(keys: Keys, entries: Mapping[bytes, bytes]) -> dict[str, int]:
+    """Decode the ledger: addresses held, by subnet."""
+    return {text(subnet): int(number(f"{keys.ledger} {text(subnet)}", count)) for subnet, count in entries.items()}

@@ -21,9 +21,10 @@ from eni_tasks.model.node import Memory
 from eni_tasks.model.state import NodeState
 from eni_tasks.model.work import NODE_WORK, WorkKind
 from eni_tasks.state import commands
-from eni_tasks.state.connection import PORTION_COUNT, Connection, seconds, translated
+from eni_tasks.state.connection import PORTION_COUNT, Connection, translated
+from eni_tasks.state.decoding import decoded, prose, text
 from eni_tasks.state.facts import decode_facts
-from eni_tasks.state.network import NetworkCache, decode_limits
+from eni_tasks.state.network import NetworkCache, decode_ledger, decode_limits
 
 SCAN_COUNT = 200
 
@@ -75,26 +76,26 @@ class Nodes:
         """Decode the answer of read_node.lua."""
         stored, memory, journal, stamp, ledger, cooldowns, now_ms, facts, limits, *rest = answer
         generation, began_at, failure, owner, publish_failure = rest
-        if not stored:
+        if stored is None:
             return NodeGone(f"node {name}: no CiliumNode of that name is known; is the watcher running?")
         obj = _decode_stored(name, stored)
-        known_limits, requested = decode_limits(limits, now_ms)
+        known_limits, requested = decode_limits(self._keys, machine_of(obj)[1], limits, now_ms)
         try:
             return assemble(
                 obj,
-                facts=decode_facts(machine_of(obj)[0], facts, generation_began_at=seconds(began_at)),
+                facts=decode_facts(self._keys, machine_of(obj)[0], facts, began_at),
                 limits=known_limits,
                 limits_requested=requested,
                 infrastructure=self._network.at(stamp) or Infrastructure(),
-                reserved={subnet.decode(): int(count) for subnet, count in _pairs(ledger)},
-                cooling_down=frozenset(subnet.decode() for subnet, until in _pairs(cooldowns) if float(until) > now_ms),
-                memory=_decode_memory(memory) if memory else Memory(),
+                reserved=decode_ledger(self._keys, dict(_pairs(ledger))),
+                cooling_down=frozenset(text(subnet) for subnet, until in _pairs(cooldowns) if float(until) > now_ms),
+                memory=decoded(f"{self._keys.memory} {name}", memory, _decode_memory) or Memory(),
                 journal=journal,
                 now=now_ms / 1000,
-                generation=generation.decode() if generation else "",
-                read_failure=failure.decode() if failure else "",
-                publish_failure=publish_failure.decode() if publish_failure else "",
-                instance_owner=NodeName(owner[0].decode()) if owner else name,
+                generation=text(generation) if generation else "",
+                read_failure=prose(failure),
+                publish_failure=prose(publish_failure),
+                instance_owner=NodeName(text(owner[0])) if owner else name,
             )
         except InvalidInput as error:
             return error
@@ -121,10 +122,10 @@ class Nodes:
                 ("HMGET", self._keys.nodes, *names), ("HMGET", self._keys.versions, *names)
             )
             for meta, value, version in zip(metas, stored, versions, strict=True):
-                known = version.decode().split(" ")[0] if version else ""
+                known = text(version).split(" ")[0] if version else ""
                 differs = version_key(meta.resource_version) > version_key(known)
                 differs |= any_version and meta.resource_version != known
-                found.append(False if not differs else _decode_stored(meta.name, value) if value else None)
+                found.append(False if not differs else _decode_stored(meta.name, value) if value is not None else None)
         return found
 
     def object(self, name: NodeName) -> CiliumNode | None:
@@ -136,19 +137,19 @@ class Nodes:
         if not names:
             return []
         (stored,) = self._connection.send(("HMGET", self._keys.nodes, *names))
-        return [_decode_stored(name, value) for name, value in zip(names, stored, strict=True) if value]
+        return [_decode_stored(name, value) for name, value in zip(names, stored, strict=True) if value is not None]
 
     def all_objects(self) -> Iterable[CiliumNode]:
         """All stored objects, read in portions; one that changes meanwhile is shown once, as it was or is."""
         with translated():
             seen: dict[bytes, bytes] = dict(self._connection.client.hscan_iter(self._keys.nodes, count=SCAN_COUNT))
         for name, stored in seen.items():
-            yield _decode_stored(name.decode(), stored)
+            yield _decode_stored(text(name), stored)
 
     def names(self) -> list[NodeName]:
         """The names of all stored nodes."""
         (names,) = self._connection.send(("HKEYS", self._keys.nodes))
-        return [NodeName(name.decode()) for name in names]
+        return [NodeName(text(name)) for name in names]
 
     def remove(self, name: NodeName, *, uid: str = "", resource_version: str = "") -> bool:
         """Remove a node with its memory and journal, if it is still that uid (or not newer than that version).
@@ -184,17 +185,17 @@ class Nodes:
             *(("ZRANGE", key, 0, -1) for key in (keys.reads, keys.deficits, *map(keys.pending, NODE_WORK))),
         )
         stored, *others = (set(names) for names in answers)
-        return {NodeName(name.decode()) for name in set().union(*others) - stored}
+        return {NodeName(text(name)) for name in set().union(*others) - stored}
 
     def in_deficit(self) -> list[NodeName]:
         """Nodes that lack addresses which they could have, the longest first."""
         (names,) = self._connection.send(("ZRANGE", self._keys.deficits, 0, -1))
-        return [NodeName(name.decode()) for name in names]
+        return [NodeName(text(name)) for name in names]
 
     def owner(self, instance_id: InstanceId) -> NodeName | None:
         """The stored node that an instance belongs to: the one that has named it for longest."""
         (names,) = self._connection.send(("ZRANGE", self._keys.claimants(instance_id), 0, 0))
-        return NodeName(names[0].decode()) if names else None
+        return NodeName(text(names[0])) if names else None
 
     def contested(self) -> dict[InstanceId, list[NodeName]]:
         """Instances that several stored nodes name, with these nodes; the first of them owns the instance."""
@@ -212,7 +213,7 @@ class Nodes:
     def newest_version(self) -> str:
         """The highest resourceVersion of all stored objects; "" if there are none."""
         (versions,) = self._connection.send(("HVALS", self._keys.versions))
-        return max((value.decode().split(" ")[0] for value in versions), key=version_key, default="")
+        return max((text(value).split(" ")[0] for value in versions), key=version_key, default="")
 
     # -- journals --------------------------------------------------------------------------------
     def journal(self, name: NodeName) -> bytes | None:
@@ -223,12 +224,12 @@ class Nodes:
     def journals(self) -> dict[NodeName, bytes]:
         """The entries of all interface creations under way."""
         (entries,) = self._connection.send(("HGETALL", self._keys.journal))
-        return {NodeName(name.decode()): entry for name, entry in entries.items()}
+        return {NodeName(text(name)): entry for name, entry in entries.items()}
 
     def delete_journal(self, name: NodeName, entry: bytes) -> JournalDeletion:
         """Delete a node's journal entry, if it is still `entry` and no live claim holds the node."""
         keys = [self._keys.work(WorkKind.MAINTAIN, name), self._keys.journal]
-        return JournalDeletion(self._connection.run("delete_journal", keys, [name, entry]).decode())
+        return JournalDeletion(text(self._connection.run("delete_journal", keys, [name, entry])))
 
 
 def known(answer: NodeAnswer) -> NodeState:

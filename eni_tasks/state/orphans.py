@@ -11,6 +11,7 @@ from collections.abc import Collection, Sequence
 from eni_tasks.model.network import InstanceId, InterfaceId
 from eni_tasks.model.work import Claim
 from eni_tasks.state.connection import Connection, milliseconds, time_ms
+from eni_tasks.state.decoding import text
 
 # Longer than any grace period: a pass comes as soon as one that waits is due.
 SEEN_KEPT_MS = 2 * 3_600_000
@@ -77,7 +78,7 @@ class OrphanHistory:
     def _ages(self, key: str) -> dict[str, float]:
         time, flat = self._connection.send(("TIME",), ("ZRANGE", key, 0, -1, "WITHSCORES"))
         now_ms = time_ms(time)
-        return {name.decode(): max(0.0, now_ms - float(since)) / 1000 for name, since in scored(flat)}
+        return {text(name): max(0.0, now_ms - float(since)) / 1000 for name, since in scored(flat)}
 
 
 def scored(flat: Sequence[bytes]) -> list[tuple[bytes, float]]:

@@ -8,11 +8,11 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable, Sequence
 
-from eni_tasks.errors import StateUnavailable
 from eni_tasks.model.network import NodeName
 from eni_tasks.model.work import NODE_WORK, Claim, Finished, Pass, WorkKind
 from eni_tasks.state import commands
 from eni_tasks.state.connection import PORTION_COUNT, Connection, milliseconds, translated
+from eni_tasks.state.decoding import text
 
 
 class WorkQueue:
@@ -65,7 +65,7 @@ class WorkQueue:
                     stored_only=stored_only,
                 )
             )
-            to_send += [name.decode() for name in answer]
+            to_send += [text(name) for name in answer]
         return to_send
 
     def claim(self, kind: WorkKind, name: NodeName | Pass) -> Claim | None:
@@ -98,12 +98,12 @@ class WorkQueue:
         (answer,) = self._connection.send(
             commands.finish(self._keys, claim, again_after_seconds=again_after_seconds, overdue_ms=self.overdue_ms)
         )
-        return Finished(answer.decode())
+        return Finished(text(answer))
 
     def requeue_overdue(self, kind: WorkKind, limit: int) -> list[str]:
         """Take at most `limit` overdue pieces of work that no live claim holds, most urgent first, to send again."""
         args = [self._keys.work(kind, ""), limit, self.overdue_ms]
-        return [name.decode() for name in self._connection.run("requeue", [self._keys.pending(kind)], args)]
+        return [text(name) for name in self._connection.run("requeue", [self._keys.pending(kind)], args)]
 
     def remove(self, name: NodeName) -> None:
         """Delete all work on a node that no longer exists; a claim that is still held turns stale."""
@@ -131,14 +131,8 @@ def new_token() -> str:
 
 
 def decode_claim(kind: WorkKind, name: NodeName | Pass, token: str, answer: Sequence[int] | None) -> Claim | None:
-    """Decode the answer of claim.lua.
-
-    Raises:
-        StateUnavailable: the data may be older than what processes wrote.
-    """
+    """Decode the answer of claim.lua."""
     if answer is None:
         return None
-    if not answer:
-        raise StateUnavailable("Redis was restarted or failed over, and no watcher has confirmed its data yet")
     fence, revision, woken = answer
     return Claim(kind=kind, name=name, token=token, fence=fence, revision=revision, wake=woken == 1)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from eni_tasks.model.network import InstanceId, NodeName
 from eni_tasks.state.connection import DAY_MS, Connection, milliseconds
+from eni_tasks.state.decoding import text
 
 FAILURE_LONGEST = 300  # EC2 appends kilobytes of encoded text to a denial
 
@@ -46,7 +47,7 @@ class ReadRequests:
     def take(self, limit: int, *, lease_seconds: float) -> dict[NodeName, str]:
         """Take nodes whose read is due, for at most `lease_seconds`; each with a ticket for `complete`."""
         answer = self._connection.run("take_reads", [self._keys.reads], [limit, milliseconds(lease_seconds)])
-        words = [word.decode() for word in answer]
+        words = [text(word) for word in answer]
         return {NodeName(name): ticket for name, ticket in zip(words[::2], words[1::2], strict=True)}
 
     def complete(self, taken: Mapping[NodeName, str]) -> None:

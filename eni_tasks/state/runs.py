@@ -16,6 +16,7 @@ from eni_tasks.model.state import Outcome
 from eni_tasks.model.work import Claim, Finished, WorkKind
 from eni_tasks.state import commands
 from eni_tasks.state.connection import PORTION_COUNT, Command, Connection, Script
+from eni_tasks.state.decoding import text
 from eni_tasks.state.nodes import NodeAnswer, Nodes
 from eni_tasks.state.queue import WorkQueue, decode_claim, new_token
 
@@ -126,7 +127,7 @@ class Runs:
             )
         )
         answers = self._connection.send(*sent)
-        return RunEnded(finished=Finished(answers[-1].decode()), publish=end.publish is not None and bool(answers[0]))
+        return RunEnded(finished=Finished(text(answers[-1])), publish=end.publish is not None and bool(answers[0]))
 
     def store(self, new: NewObjects) -> dict[WorkKind, list[NodeName]]:
         """Store objects, each only if it is newer than the stored one, with all that follows from them.
@@ -167,4 +168,4 @@ def _portions(items: Items) -> Iterator[Items]:
 
 
 def _names(answers: Sequence[Sequence[bytes]]) -> list[NodeName]:
-    return [NodeName(name.decode()) for answer in answers for name in answer]
+    return [NodeName(text(name)) for answer in answers for name in answer]

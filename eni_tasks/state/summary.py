@@ -11,9 +11,10 @@ from enum import StrEnum
 
 from eni_tasks.model.network import Infrastructure, NodeName, SubnetId, Value
 from eni_tasks.model.work import NODE_WORK, Pause, WorkKind
-from eni_tasks.state.connection import Command, Connection, Script, seconds, time_ms
+from eni_tasks.state.connection import Command, Connection, Script, time_ms
+from eni_tasks.state.decoding import prose, seconds, text
 from eni_tasks.state.limiter import LIMITS, decode_pause
-from eni_tasks.state.network import NetworkCache
+from eni_tasks.state.network import NetworkCache, decode_ledger
 from eni_tasks.state.orphans import scored
 
 PORTION_COUNT = 1000  # work hashes asked for at once
@@ -187,13 +188,13 @@ class Summary:
         infrastructure = self._network.infrastructure()
         now = time_ms(answers["time"]) / 1000
         pause, read_at, failure = answers["switches"]
-        held = {subnet.decode(): int(count) for subnet, count in answers["ledger"].items()}
-        cooling = {subnet.decode(): until / 1000 for subnet, until in scored(answers["cooldowns"])}
+        held = decode_ledger(keys, answers["ledger"])
+        cooling = {text(subnet): until / 1000 for subnet, until in scored(answers["cooldowns"])}
         first_deficit = scored(answers["first_deficit"])
         return StateSummary(
             now=now,
-            generation=answers["generation"].decode() if answers["generation"] else None,
-            pause=decode_pause(pause) if pause else None,
+            generation=text(answers["generation"]) if answers["generation"] else None,
+            pause=decode_pause(keys, pause) if pause else None,
             work={kind: self._work(kind, answers[f"pending {kind}"]) for kind in WorkKind},
             queues={queue: int(answers[f"queue {queue}"]) for queue in queues},
             buckets={
@@ -201,15 +202,15 @@ class Summary:
                 for (action, bucket), values in zip(self._buckets.items(), answers["buckets"], strict=True)
             },
             breakers={
-                action: BreakerSummary(until=seconds(until), why=(why or b"").decode())
+                action: BreakerSummary(until=seconds(f"{keys.breaker(action)} until", until), why=prose(why))
                 for action in self._breakers
                 for until, why in [answers[f"breaker {action}"]]
                 if until is not None
             },
             subnets=_subnets(infrastructure, held, {name: until for name, until in cooling.items() if until > now}),
             infrastructure_at=infrastructure.described_at if infrastructure else None,
-            inventory_at=seconds(read_at) if read_at else None,
-            read_failure=failure.decode() if failure else "",
+            inventory_at=seconds(f"{keys.switches} read_at", read_at) or None,
+            read_failure=prose(failure),
             orphans_count=answers["orphans"],
             deficit_count=answers["deficits"],
             deficit_since=first_deficit[0][1] / 1000 if first_deficit else None,
@@ -220,7 +221,7 @@ class Summary:
         (names,) = self._connection.send(("ZRANGE", self._keys.pending(kind), 0, -1))
         found: dict[NodeName, WorkStatus] = {}
         for start in range(0, len(names), PORTION_COUNT):
-            portion = [NodeName(name.decode()) for name in names[start : start + PORTION_COUNT]]
+            portion = [NodeName(text(name)) for name in names[start : start + PORTION_COUNT]]
             found |= zip(portion, self._statuses([self._keys.work(kind, name) for name in portion]), strict=True)
         return found
 
@@ -238,12 +239,15 @@ class Summary:
     def _statuses(self, keys: Sequence[str]) -> list[WorkStatus]:
         *answers, time = self._connection.send(*(("HMGET", key, *WORK_FIELDS) for key in keys), ("TIME",))
         now = time_ms(time) / 1000
-        return [_status([seconds(value) for value in answer], now) for answer in answers]
+        return [
+            _status([seconds(f"{key} {field}", value) for field, value in zip(WORK_FIELDS, answer, strict=True)], now)
+            for key, answer in zip(keys, answers, strict=True)
+        ]
 
     def _work(self, kind: WorkKind, pending: Sequence[bytes]) -> WorkSummary:
         statuses: list[WorkStatus] = []
         for start in range(0, len(pending), PORTION_COUNT):
-            names = [name.decode() for name in pending[start : start + PORTION_COUNT]]
+            names = [text(name) for name in pending[start : start + PORTION_COUNT]]
             statuses += self._statuses([self._keys.work(kind, name) for name in names])
         states = [status.state for status in statuses]
         unserved = [status.unserved_seconds for status in statuses]
@@ -274,7 +278,7 @@ def _bucket(bucket: tuple[float, float], values: Sequence[bytes]) -> BucketSumma
         refill_per_second=bucket[1],
         tokens=float(tokens),
         share=float(share),
-        throttled_at=seconds(throttled_at) if throttled_at else None,
+        throttled_at=float(throttled_at) / 1000 if throttled_at else None,
     )
 
 

@@ -70,6 +70,7 @@ def _configuration(settings: Settings) -> dict[str, Any]:
         "worker_cancel_long_running_tasks_on_connection_loss": False,
         "broker_connection_retry_on_startup": True,
         "broker_connection_max_retries": None,
+        "broker_channel_error_retry": True,  # an error that Redis answers ends no worker, either
         "broker_pool_limit": 32,
         "broker_pool_acquire_timeout": 10,
         "task_publish_retry_policy": {"max_retries": 3, "interval_start": 0, "interval_step": 0.2, "interval_max": 1},

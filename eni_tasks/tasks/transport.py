@@ -1,22 +1,33 @@
-"""kombu's transport for Redis, changed in two ways: it survives a restart of Redis, and it reports that it is active.
+"""kombu's transport for Redis, changed so that it survives, and reports that it is active.
 
 When Redis goes away, kombu closes channels that are still in use: the channel that brought a message is closed before
 the message's task has ended, and a pooled sender keeps a channel that is never replaced. kombu 5.7 then reads an
 attribute of None, treats that as a bug, and ends the worker or fails at every message that follows. Here it is handled
 as a lost connection: senders connect again, and a late acknowledgement is logged. Its message is delivered again when
 its visibility timeout ends; that only wakes a worker once more.
+
+When a server refuses to serve, as a demoted primary does, its connections are dropped (`state/refusing.py`), and a new
+one counts only if it takes writes.
+
+A message of a wrong form is thrown away and logged (`tasks/envelope.py`); to kombu it is a bug as well.
 """
 
 from __future__ import annotations
 
+import json
 import threading
 import time
+from queue import Empty
 from typing import Any
 
 from celery.utils.dispatch import Signal
 from kombu.transport import TRANSPORT_ALIASES, redis
+from kombu.utils.encoding import bytes_to_str
 
+from eni_tasks.errors import InvalidInput
 from eni_tasks.observability.logs import logger
+from eni_tasks.state.refusing import Connection, TlsConnection
+from eni_tasks.tasks.envelope import check_envelope, log_rejected
 
 # Sent from the thread that consumes, whenever that is not stuck: it asks for a message, it finds no free slot, or it
 # tries to connect. A heartbeat would not do: it continues while no message is asked for.
@@ -59,6 +70,14 @@ class QoS(redis.QoS):  # type: ignore[misc]  # kombu ships no types
         except self.channel.connection_errors as error:
             _log("restore", error)
 
+    def restore_by_tag(self, tag: str, client: Any = None, leftmost: bool = False) -> None:  # noqa: FBT001, FBT002 - kombu's signature
+        """Put one unacknowledged message back into its queue; an entry that is none is deleted."""
+        try:
+            super().restore_by_tag(tag, client, leftmost)
+        except (ValueError, TypeError, LookupError, ArithmeticError, RecursionError) as error:
+            log_rejected(self.unacked_key, error, tag)
+            self._remove_from_indices(tag).execute()
+
 
 def _log(during: str, error: Exception) -> None:
     logger().warning("broker_connection_lost", during=during, error=f"{type(error).__name__}: {error}")
@@ -68,10 +87,46 @@ class Channel(redis.Channel):  # type: ignore[misc]  # kombu ships no types
     """Asks for messages; a use after it was closed is a connection error."""
 
     QoS = QoS
+    connection_class = Connection
+    connection_class_ssl = TlsConnection
 
     def _brpop_start(self, timeout: float | None = None) -> None:
         consumer_active.send(sender=self)
         super()._brpop_start(timeout)
+
+    def _brpop_read(self, **options: Any) -> bool:
+        # As kombu's own, but for a message that is no JSON.
+        try:
+            answer = self._brpop_answer(**options)
+            if not answer:
+                raise Empty
+            name, item = answer
+            queue = bytes_to_str(name).rsplit(self.sep, 1)[0]
+            self._queue_cycle.rotate(queue)
+            try:
+                message = json.loads(item)
+            except (ValueError, RecursionError) as error:
+                log_rejected(queue, error, item)
+            else:
+                self.connection._deliver(message, queue)  # noqa: SLF001 - kombu calls it so, too
+            return True
+        finally:
+            self._in_poll = None
+            self._flush_brpop_reauth()
+
+    def _brpop_answer(self, **options: Any) -> Any:
+        try:
+            return self.client.parse_response(self.client.connection, "BRPOP", **options)
+        except self.connection_errors:
+            self.client.connection.disconnect()  # the next attempt connects again
+            raise
+
+    def _receive_one(self, client: Any) -> Any:
+        try:
+            return super()._receive_one(client)
+        except (ArithmeticError, AttributeError, RecursionError) as error:  # what kombu's own check of JSON leaves out
+            log_rejected("remote control", error, "")
+            raise Empty from error
 
     def _connparams(self, asynchronous: bool = False) -> Any:  # noqa: FBT001, FBT002 - kombu's signature
         if self.connection is None or self.connection.client is None:
@@ -90,7 +145,24 @@ class Transport(redis.Transport):  # type: ignore[misc]  # kombu ships no types
         # Tasks send from threads of their own: their attempts say nothing about the consumer.
         if threading.current_thread() is threading.main_thread():
             consumer_active.send(sender=self)
-        return super().establish_connection()
+        established = super().establish_connection()
+        self._check_writes()
+        return established
+
+    def _check_writes(self) -> None:
+        """See that the server takes writes: a replica, or one without memory, answers pings all the same.
+
+        Without this a consumer would connect again at once after each refusal, and take messages that it can't note
+        as unacknowledged.
+        """
+        channel = self._avail_channels[-1]
+        try:
+            with channel.conn_or_acquire() as client:
+                client.set("connected", 1, px=1000)
+        except BaseException:
+            self._avail_channels.remove(channel)
+            channel.close()
+            raise
 
     def drain_events(self, connection: Any, timeout: float | None = None) -> Any:
         """Wait for events, as Flower does: without the event loop that would notice a silent connection."""
@@ -99,6 +171,15 @@ class Transport(redis.Transport):  # type: ignore[misc]  # kombu ships no types
             self._checked_at = now
             self.cycle.maybe_check_subclient_health()
         return super().drain_events(connection, timeout=timeout)
+
+    def _deliver(self, message: Any, queue: str) -> None:
+        # Before it is noted as unacknowledged: from there it would be delivered again.
+        try:
+            check_envelope(message)
+        except InvalidInput as error:
+            log_rejected(queue, error, message)
+        else:
+            super()._deliver(message, queue)
 
 
 def install() -> None:

@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from celery import bootsteps
 from celery.apps import worker
-from celery.signals import setup_logging, worker_init, worker_shutting_down
+from celery.signals import setup_logging, worker_init, worker_shutdown, worker_shutting_down
 from celery.worker import heartbeat
+from celery.worker.consumer import Consumer
 
+from eni_tasks.errors import InvalidInput
 from eni_tasks.observability.logs import logger
 from eni_tasks.observability.probes import Probes
 from eni_tasks.tasks.app import EniApp
+from eni_tasks.tasks.envelope import check_task, log_rejected
 from eni_tasks.tasks.transport import consumer_active
 
 # The services that the tasks of a queue use.
@@ -36,6 +39,37 @@ class Heart(heartbeat.Heart):  # type: ignore[misc]  # celery ships no types
         return super()._send(event, retry=False)
 
 
+class TaskConsumer(Consumer):  # type: ignore[misc]  # celery ships no types
+    """Hands a message to Celery only if a task can be made of it."""
+
+    def create_task_handler(self, *args: Any, **kwargs: Any) -> Callable[[Any], None]:
+        """Make the function that is called with each message of a task queue."""
+        handle = super().create_task_handler(*args, **kwargs)
+
+        def check_and_handle(message: Any) -> None:
+            try:
+                check_task(message.headers, message.body, self.app.tasks)
+            except InvalidInput as error:
+                self._reject(message, error)
+            else:
+                handle(message)
+
+        return check_and_handle
+
+    def on_decode_error(self, message: Any, exc: Exception) -> None:
+        """Reject a message whose arguments Celery can't decode, such as a date that is none."""
+        self._reject(message, exc)
+
+    def on_invalid_task(self, body: object, message: Any, exc: Exception) -> None:  # noqa: ARG002 - celery's signature
+        """Reject a message with a header that Celery can't decode, such as a time that is none."""
+        self._reject(message, exc)
+
+    @staticmethod
+    def _reject(message: Any, problem: Exception) -> None:
+        log_rejected(message.delivery_info["routing_key"], problem, message.headers)
+        message.reject()
+
+
 def run(app: EniApp, queues: Sequence[str], threads: int) -> None:
     """Serve queues until SIGTERM or SIGINT; running tasks are finished first.
 
@@ -46,14 +80,20 @@ def run(app: EniApp, queues: Sequence[str], threads: int) -> None:
 
     Raises:
         InvalidInput: the folder for probes can't be used.
+        SystemExit: an error ended it; the code is not 0.
     """
     _take_over_logging()
     _connect(app, queues, Probes(app.eni_settings.probe_dir))
+    ended: list[Any] = []
+    worker_shutdown.connect(lambda sender, **_: ended.append(sender), weak=False)
     argv = ["--quiet", "worker", "--pool", "threads", "--concurrency", str(threads), "--queues", ",".join(queues)]
     argv += ["--task-events", "--without-gossip", "--without-mingle", "--loglevel", app.eni_settings.log_level]
     argv += ["--hostname", f"{'-'.join(queues)}-{os.getpid()}@{socket.gethostname()}"]
     with app.services.counter_flusher():
         app.worker_main(argv)
+    # Celery's own exit code gets lost on the way. After a `shutdown` by remote control it is a sentence.
+    if not app.services.stopping.is_set() and not any(isinstance(worker.exitcode, str) for worker in ended):
+        raise SystemExit(1)
 
 
 def _connect(app: EniApp, queues: Sequence[str], probes: Probes) -> None:
@@ -85,6 +125,7 @@ def _connect(app: EniApp, queues: Sequence[str], probes: Probes) -> None:
         probes.ready(yes=False)
 
     heartbeat.Heart = Heart
+    app.conf.worker_consumer = TaskConsumer
     app.steps["consumer"].add(Serving)
     worker_init.connect(on_start, weak=False)
     consumer_active.connect(on_active, weak=False)

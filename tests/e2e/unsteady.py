@@ -178,11 +178,16 @@ def _port(url: str) -> int:
 
 
 @contextmanager
-def running() -> Iterator[Unsteady]:
-    """Run a sandbox whose processes reach their servers over wires."""
+def running(**settings: str) -> Iterator[Unsteady]:
+    """Run a sandbox whose processes reach their servers over wires.
+
+    Args:
+        settings: ENI_TASKS_ variables besides QUICK and PATIENT.
+    """
     with ExitStack() as last:
-        settings = whole.QUICK | PATIENT
-        sandbox = Sandbox(settings=settings, with_flower=False, start_system=False, lasting_objects=True)
+        sandbox = Sandbox(
+            settings=whole.QUICK | PATIENT | settings, with_flower=False, start_system=False, lasting_objects=True
+        )
         with sandbox:
             system = Unsteady(sandbox)
             last.callback(system.close)  # after the processes have ended: they need Redis for that

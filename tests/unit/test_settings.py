@@ -216,13 +216,40 @@ def test_a_lease_must_outlive_a_call(loaded):
         pytest.param("redis://h:6379/0", "redis://h:6379/0", id="nothing to hide"),
         pytest.param("redis://:hidden@h:6379/0", "redis://:****@h:6379/0", id="password alone"),
         pytest.param("rediss://me:hidden@h/1", "rediss://me:****@h/1", id="user stays"),
-        pytest.param("redis://me:hid@den@h/1", "redis://me:****@h/1", id="password with an at sign"),
+        pytest.param("redis://me:hid%40den@h/1", "redis://me:****@h/1", id="password with an at sign"),
+        pytest.param("redis://hidden@h/1", "redis://****@h/1", id="password for a user"),
     ],
 )
 def test_the_password_is_masked(loaded, url, shown):
     settings = loaded(REDIS_URL=url)
     assert settings.masked()["ENI_TASKS_REDIS_URL"] == shown
     assert "den" not in repr(settings)
+
+
+SIGNS = ("/", "#", "?", "@", ":", "%-", "[", "]", " ")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *(f"redis://{user}:hid{sign}den@h:6379/0" for user in ("", "me") for sign in SIGNS),
+        *(f"redis://hid{sign}den@h:6379/0" for sign in SIGNS if sign != ":"),
+        "redis://:hidden@a:6379,b:6379/0",
+        "redis://a:6379,b:6379/0",
+        "redis://:hidden",
+        "redis://:hidden@",
+        "redis://:hidden@h:99999/0",
+        "redis://:hidden@h:port/0",
+        "redis://:hidden@h/database",
+        "redis://:hidden@h/0/1",
+        "redis://",
+    ],
+)
+def test_c10_a_url_that_clients_would_misread_is_refused_and_not_shown(loaded, url):
+    (complaint,) = problems(loaded, REDIS_URL=url)
+    assert "percent-encoded" in complaint
+    assert "hid" not in complaint
+    assert "den" not in complaint
 
 
 def test_a_wrong_url_is_not_repeated_in_the_complaint(loaded):

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from celery.worker import heartbeat
-from celery.worker.consumer import heart
+from celery.worker.consumer import Consumer, heart
 from kombu.transport import redis, resolve_transport, virtual
 
 from eni_tasks.tasks import transport
@@ -27,6 +27,13 @@ LOOKED_AT = {
     virtual.Transport.establish_connection: "b9aeb4ed",
     redis.MultiChannelPoller.maybe_check_subclient_health: "e9b7556e",
     virtual.Transport.drain_events: "dc55900a",
+    redis.Channel._brpop_read: "c4251869",
+    redis.Channel._receive_one: "d59b8751",
+    redis.QoS.restore_by_tag: "58e161d8",
+    virtual.Transport._deliver: "799e242f",
+    Consumer.create_task_handler: "292c5a68",
+    Consumer.on_decode_error: "e3538c58",
+    Consumer.on_invalid_task: "9893e7a4",
     heartbeat.Heart._send: "8bf96b1c",
     heart.Heart.start: "bb47a223",
 }

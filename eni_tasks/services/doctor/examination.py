@@ -11,7 +11,7 @@ from eni_tasks.services.doctor.cluster_checks import examine_cluster
 from eni_tasks.services.doctor.ec2_checks import examine_ec2, sample_of
 from eni_tasks.services.doctor.findings import Area, Finding
 from eni_tasks.services.doctor.node_checks import examine_nodes
-from eni_tasks.services.doctor.redis_checks import examine_redis
+from eni_tasks.services.doctor.redis_checks import examine_journals, examine_redis
 from eni_tasks.services.doctor.running_checks import (
     examine_clocks,
     examine_instances,
@@ -89,7 +89,7 @@ class Doctor:
             return area.findings
         found = examine_workers(self._workers, queues, summary)
         found += examine_watcher(summary, server, self._settings.resync_seconds)
-        found += examine_switches(summary) + examine_instances(contested)
+        found += examine_switches(summary) + examine_instances(contested) + examine_journals(self._state.nodes)
         by_instance_tags = bool(self._settings.instance_tags)
         try:
             return found + examine_nodes(self._state, summary.inventory_at, by_instance_tags=by_instance_tags)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from urllib.parse import parse_qs, urlsplit
 
 from eni_tasks.errors import StateUnavailable
+from eni_tasks.services import journal
 from eni_tasks.services.doctor.findings import Area, Finding
+from eni_tasks.state.nodes import Nodes
 from eni_tasks.state.server import RedisServer, ServerDescription
 
 LEAST_VERSION = 7  # scripts write after asking for the time
@@ -38,6 +40,23 @@ def examine_redis(server: RedisServer, url: str) -> tuple[list[Finding], ServerD
     _memory(area, described)
     _persistence(area, described)
     return area.findings, described
+
+
+def examine_journals(nodes: Nodes) -> list[Finding]:
+    """Look for journal entries that no worker can continue with.
+
+    Args:
+        nodes: the stored nodes.
+    """
+    area = Area("redis")
+    for name, entry in nodes.journals().items():
+        if not journal.readable(entry):
+            area.trouble(
+                f"journal of {name}",
+                f"Its entry in Redis can't be decoded, so no worker changes node {name}.",
+                f"Check in EC2 whether an interface was left over, then `eni-tasks unlock {name} --delete-journal`.",
+            )
+    return area.findings
 
 
 def _encryption(area: Area, url: str) -> None:

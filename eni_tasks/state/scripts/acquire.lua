@@ -16,7 +16,7 @@ local now = now_ms()
 local busy = tonumber(ARGV[6])
 
 local token, lease, fence = unpack(redis.call('HMGET', KEYS[1], 'token', 'lease', 'fence'))
-if token ~= ARGV[2] or tonumber(lease) <= now then
+if token ~= ARGV[2] or (number(lease) or 0) <= now then
   return { 'lost', 0, '' }
 end
 
@@ -32,7 +32,7 @@ end
 local breaks_until, why, probe = unpack(redis.call('HMGET', KEYS[4], 'until', 'why', 'probe'))
 if breaks_until then
   -- Open, or probed by another worker: one call at a time finds out whether the trouble is over.
-  local free_at = math.max(tonumber(breaks_until), tonumber(probe) or 0)
+  local free_at = math.max(number(breaks_until) or 0, number(probe) or 0)
   if free_at > now then
     return { 'broken', free_at - now, why }
   end
@@ -42,7 +42,7 @@ local entry = ARGV[9] and ARGV[9] .. '|' .. ARGV[10] .. '|' .. ARGV[11]
 if entry and redis.call('ZSCORE', KEYS[7], entry) then
   entry = nil
 end
-if entry and tonumber(ARGV[12]) - (tonumber(redis.call('HGET', KEYS[6], ARGV[9])) or 0) < tonumber(ARGV[11]) then
+if entry and tonumber(ARGV[12]) - (number(redis.call('HGET', KEYS[6], ARGV[9])) or 0) < tonumber(ARGV[11]) then
   return { 'taken', 0, '' }
 end
 
@@ -63,7 +63,7 @@ if size > 0 then
     if ARGV[5] ~= '1' and rate > 0 then
       -- Each caller that waits is promised a later token than the one before, so that they don't all return at
       -- once; never later than a full bucket, or tokens would overflow meanwhile.
-      local promised = math.max(tonumber(redis.call('HGET', KEYS[5], 'next_promise')) or 0, now) + 1 / rate
+      local promised = math.max(number(redis.call('HGET', KEYS[5], 'next_promise')) or 0, now) + 1 / rate
       wait = math.max(wait, math.min(promised - now, size / rate))
       redis.call('HSET', KEYS[5], 'next_promise', string.format('%.0f', now + wait))
     end
@@ -74,7 +74,7 @@ if size > 0 then
 end
 
 if entry then
-  redis.call('HINCRBY', KEYS[6], ARGV[9], ARGV[11])
+  add_to_field(KEYS[6], ARGV[9], tonumber(ARGV[11]))
   redis.call('ZADD', KEYS[7], now + tonumber(ARGV[13]), entry)
 end
 if ARGV[8] ~= '' then
@@ -84,11 +84,11 @@ if breaks_until then
   redis.call('HSET', KEYS[4], 'probe', now + busy)
 end
 -- The claim outlives the call, even if the thread that renews it stops.
-local ends = math.max(tonumber(lease), now + busy)
+local ends = math.max(number(lease), now + busy)
 redis.call('HSET', KEYS[1], 'lease', ends)
 redis.call('ZADD', KEYS[2], ends, ARGV[1])
 if KEYS[10] then
-  local mutated_at = tonumber(redis.call('HGET', KEYS[10], 'mutated_at')) or 0
+  local mutated_at = number(redis.call('HGET', KEYS[10], 'mutated_at')) or 0
   redis.call('HSET', KEYS[10], 'mutation_pending', 1, 'fence', fence, 'mutated_at', math.max(mutated_at, now + busy))
   redis.call('PEXPIRE', KEYS[10], ARGV[7])
 end

@@ -19,12 +19,14 @@ local known = ARGV[4]
 
 local went_back = false
 if current then
-  if ARGV[3] ~= '' and run_id and run_id ~= '' and run_id ~= ARGV[3] then
+  if not number(began_at) then
+    went_back = true
+  elseif ARGV[3] ~= '' and run_id and run_id ~= '' and run_id ~= ARGV[3] then
     went_back = true
   elseif current == known then
-    went_back = (tonumber(beat) or 0) < tonumber(ARGV[5])
+    went_back = (number(beat) or 0) < tonumber(ARGV[5])
   elseif known ~= '' then
-    went_back = (tonumber(began_at) or 0) < tonumber(ARGV[6])
+    went_back = number(began_at) < tonumber(ARGV[6])
   end
 end
 
@@ -40,4 +42,4 @@ if went_back or (known ~= '' and known ~= current) then
   redis.call('HSET', KEYS[2], 'quiet_until', now + tonumber(ARGV[2]))
 end
 redis.call('HSET', KEYS[2], 'run_id', ARGV[3])
-return { current, redis.call('HINCRBY', KEYS[2], 'beat', 1), now }
+return { current, add_to_field(KEYS[2], 'beat', 1), now }

@@ -7,6 +7,6 @@
 -- Why a script: the period counts from the beginning of the generation, and a repeated call changes nothing.
 
 local began_at, quiet_until = unpack(redis.call('HMGET', KEYS[1], 'began_at', 'quiet_until'))
-if began_at then
-  redis.call('HSET', KEYS[1], 'quiet_until', math.max(tonumber(quiet_until) or 0, tonumber(began_at) + tonumber(ARGV[1])))
+if number(began_at) then
+  redis.call('HSET', KEYS[1], 'quiet_until', math.max(number(quiet_until) or 0, number(began_at) + tonumber(ARGV[1])))
 end

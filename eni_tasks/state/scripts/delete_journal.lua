@@ -8,7 +8,7 @@
 -- deletion. Its entry must stay.
 
 local lease = redis.call('HGET', KEYS[1], 'lease')
-if lease and tonumber(lease) > now_ms() then
+if (number(lease) or 0) > now_ms() then
   return 'held'
 end
 if redis.call('HGET', KEYS[2], ARGV[1]) ~= ARGV[2] then

@@ -14,4 +14,4 @@ if not lease then
 end
 redis.call('HDEL', KEYS[1], 'token', 'fence', 'lease', 'seen_revision', 'woken', 'wake')
 redis.call('ZADD', KEYS[2], now, ARGV[1])
-return tonumber(lease) - now
+return (number(lease) or now) - now

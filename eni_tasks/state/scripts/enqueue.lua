@@ -13,15 +13,15 @@ local now = now_ms()
 local overdue, delay, ends_wait = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3] == '1'
 
 local function ahead(time)
-  return time and tonumber(time) > now
+  return (number(time) or 0) > now
 end
 
 local to_send = {}
 local function enqueue(key, name, urgency)
-  redis.call('HINCRBY', key, 'revision', 1)
+  add_to_field(key, 'revision', 1)
   local known, lease, sent, not_before, sends, unserved_since =
     unpack(redis.call('HMGET', key, 'urgency', 'lease', 'sent', 'not_before', 'sends', 'unserved_since'))
-  if not known or urgency < tonumber(known) then
+  if not number(known) or urgency < number(known) then
     redis.call('HSET', key, 'urgency', urgency)
   end
   if ends_wait then
@@ -41,7 +41,7 @@ local function enqueue(key, name, urgency)
       redis.call('HSET', key, 'not_before', now + delay)
       redis.call('ZADD', KEYS[1], now + delay, name)
     else
-      local count = (tonumber(sends) or 0) + 1
+      local count = (number(sends) or 0) + 1
       local deadline = now + overdue * math.min(16, 2 ^ (count - 1))
       redis.call('HSET', key, 'sent', deadline, 'sends', count)
       redis.call('ZADD', KEYS[1], deadline, name)

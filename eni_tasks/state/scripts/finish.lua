@@ -43,7 +43,7 @@ if KEYS[3] then
 end
 
 local wait = tonumber(ARGV[3])
-local grown = (tonumber(revision) or 0) > tonumber(seen)
+local grown = (number(revision) or 0) > (number(seen) or 0)
 if wait < 0 and not grown then
   redis.call('DEL', KEYS[1])
   redis.call('ZREM', KEYS[2], ARGV[1])

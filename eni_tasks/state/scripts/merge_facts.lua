@@ -12,23 +12,24 @@
 -- Redis was emptied, or was always empty: it has no record of earlier mutations, so a read must have started
 -- after all that may have happened before.
 local began_at, quiet_until = unpack(redis.call('HMGET', KEYS[2], 'began_at', 'quiet_until'))
-if not began_at or tonumber(ARGV[2]) < math.max(tonumber(began_at), tonumber(quiet_until) or 0) then
+if not number(began_at) or tonumber(ARGV[2]) < math.max(number(began_at), number(quiet_until) or 0) then
   return 0
 end
 local described_at, mutated_at, version = unpack(redis.call('HMGET', KEYS[1], 'described_at', 'mutated_at', 'version'))
 local started_at = tonumber(ARGV[2])
+described_at, mutated_at = number(described_at) or 0, number(mutated_at)
 if not mutated_at and ARGV[7] == '1' then
-  mutated_at = began_at
+  mutated_at = number(began_at)
 end
 -- A hash without interfaces is one that was deleted, and that the answer of a mutation has brought back: the read was
 -- compared with nothing, and there is nothing that it could overwrite.
-local compared_with = redis.call('HEXISTS', KEYS[1], 'interfaces') == 1 and tonumber(version) or 0
+local compared_with = redis.call('HEXISTS', KEYS[1], 'interfaces') == 1 and number(version) or 0
 if compared_with ~= tonumber(ARGV[3])
-  or started_at < (tonumber(described_at) or 0)
-  or (mutated_at and started_at < tonumber(mutated_at) + tonumber(ARGV[5])) then
+  or started_at < described_at
+  or (mutated_at and started_at < mutated_at + tonumber(ARGV[5])) then
   return 0
 end
-redis.call('HINCRBY', KEYS[1], 'version', 1)
+add_to_field(KEYS[1], 'version', 1)
 redis.call('HDEL', KEYS[1], 'tries', 'problem', 'lacking')
 if ARGV[4] == '1' then
   -- The time of the first such read stays: a second one confirms it only if it started well after the first.

@@ -10,7 +10,7 @@
 -- An entry's score says when its addresses were certainly taken: a description that began later than that, plus
 -- the settle time, has them in its free counts.
 
-local known = tonumber(redis.call('HGET', KEYS[1], 'described_at'))
+local known = number(redis.call('HGET', KEYS[1], 'described_at'))
 if known and known >= tonumber(ARGV[2]) then
   return 0
 end
@@ -18,7 +18,7 @@ redis.call('HSET', KEYS[1], 'json', ARGV[1], 'described_at', ARGV[2])
 local settled = string.format('(%.0f', tonumber(ARGV[2]) - tonumber(ARGV[3]))
 for _, entry in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', settled)) do
   local subnet, count = string.match(entry, '^(.*)|.*|(%d+)$')
-  if redis.call('HINCRBY', KEYS[2], subnet, -tonumber(count)) <= 0 then
+  if subnet and add_to_field(KEYS[2], subnet, -tonumber(count)) <= 0 then
     redis.call('HDEL', KEYS[2], subnet)
   end
 end

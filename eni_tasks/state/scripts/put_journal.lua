@@ -7,7 +7,7 @@
 -- Why a script: a worker that lost its claim must not overwrite the entry of the next one.
 
 local token, lease = unpack(redis.call('HMGET', KEYS[1], 'token', 'lease'))
-if token ~= ARGV[2] or tonumber(lease) <= now_ms() then
+if token ~= ARGV[2] or (number(lease) or 0) <= now_ms() then
   return 0
 end
 if ARGV[3] ~= '' then

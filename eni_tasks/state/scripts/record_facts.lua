@@ -8,11 +8,11 @@
 -- Why a script: the fence must be compared and the facts replaced in one step, or the late answer of a worker
 -- that lost its claim would overwrite what the next one recorded or has under way.
 
-local fence = tonumber(redis.call('HGET', KEYS[1], 'fence')) or 0
+local fence = number(redis.call('HGET', KEYS[1], 'fence')) or 0
 if fence > tonumber(ARGV[1]) then
   return 0
 end
-redis.call('HINCRBY', KEYS[1], 'version', 1)
+add_to_field(KEYS[1], 'version', 1)
 redis.call('HSET', KEYS[1], 'fence', ARGV[1], 'mutated_at', now_ms())
 if ARGV[3] == '1' then
   redis.call('HSET', KEYS[1], 'mutation_pending', 1)

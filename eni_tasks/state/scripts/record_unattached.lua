@@ -8,7 +8,7 @@
 
 local now = now_ms()
 local token, lease = unpack(redis.call('HMGET', KEYS[1], 'token', 'lease'))
-if token ~= ARGV[1] or tonumber(lease) <= now then
+if token ~= ARGV[1] or (number(lease) or 0) <= now then
   return false
 end
 

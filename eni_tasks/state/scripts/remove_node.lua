@@ -12,6 +12,9 @@ if not known then
   return 0
 end
 local version, uid, instance = string.match(known, '^(%S*) (%S*) (%S*)')
+if not version then
+  version, uid, instance = '', '', ''
+end
 local same = ARGV[2] ~= '' and uid == ARGV[2]
 local not_newer = ARGV[3] ~= '' and (#version < #ARGV[3] or (#version == #ARGV[3] and version <= ARGV[3]))
 if (ARGV[2] ~= '' or ARGV[3] ~= '') and not same and not not_newer then

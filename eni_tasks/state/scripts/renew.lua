@@ -11,9 +11,9 @@ local answer = {}
 for i = 1, #KEYS / 2 do
   local key, name, token = KEYS[2 * i - 1], ARGV[2 * i], ARGV[2 * i + 1]
   local held, lease = unpack(redis.call('HMGET', key, 'token', 'lease'))
-  if held == token and tonumber(lease) > now then
+  if held == token and (number(lease) or 0) > now then
     -- A permitted mutation may have extended it further than this.
-    local ends = math.max(tonumber(lease), now + tonumber(ARGV[1]))
+    local ends = math.max(number(lease), now + tonumber(ARGV[1]))
     redis.call('HSET', key, 'lease', ends)
     redis.call('ZADD', KEYS[2 * i], ends, name)
     answer[i] = 1

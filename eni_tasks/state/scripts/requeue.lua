@@ -19,10 +19,10 @@ local limit, overdue = tonumber(ARGV[2]), tonumber(ARGV[3])
 local found = {}
 for rank, name in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT', 0, 4 * limit)) do
   local urgency, lease, sends = unpack(redis.call('HMGET', ARGV[1] .. name, 'urgency', 'lease', 'sends'))
-  if lease and tonumber(lease) > now then
+  if (number(lease) or 0) > now then
     redis.call('ZADD', KEYS[1], lease, name)
   else
-    found[#found + 1] = { name = name, urgency = tonumber(urgency) or 9, sends = tonumber(sends) or 0, rank = rank }
+    found[#found + 1] = { name = name, urgency = number(urgency) or 9, sends = number(sends) or 0, rank = rank }
   end
 end
 table.sort(found, function(a, b)

@@ -9,7 +9,7 @@
 
 local now = now_ms()
 for i = 2, #KEYS do
-  local tries = redis.call('HINCRBY', KEYS[i], 'tries', 1)
+  local tries = add_to_field(KEYS[i], 'tries', 1)
   redis.call('PEXPIRE', KEYS[i], ARGV[3])
   local delay = tonumber(ARGV[1]) * 2 ^ math.min(tries - 1, 20)
   if delay <= tonumber(ARGV[2]) then

@@ -14,7 +14,7 @@ local held = redis.call('ZREM', KEYS[2], entry .. ARGV[3]) == 1 and tonumber(ARG
 if held == 0 and redis.call('ZSCORE', KEYS[2], entry .. ARGV[4]) then
   return
 end
-if redis.call('HINCRBY', KEYS[1], ARGV[1], taken - held) <= 0 then
+if add_to_field(KEYS[1], ARGV[1], taken - held) <= 0 then
   redis.call('HDEL', KEYS[1], ARGV[1])
 end
 if taken > 0 then

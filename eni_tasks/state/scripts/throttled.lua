@@ -8,7 +8,7 @@
 
 local now = now_ms()
 local factor, halved_at = unpack(redis.call('HMGET', KEYS[1], 'factor', 'halved_at'))
-factor, halved_at = tonumber(factor) or 1, tonumber(halved_at) or 0
+factor, halved_at = number(factor) or 1, number(halved_at) or 0
 if now - halved_at >= 1000 then
   redis.call('HSET', KEYS[1], 'factor', bucket_share(factor, halved_at, now) / 2, 'halved_at', now)
 end

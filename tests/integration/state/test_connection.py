@@ -6,6 +6,8 @@ import datetime as dt
 import socket
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,6 +18,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from state_under_test import KIND, NODE, State
+from waiting import until
+from wire import Wire
 
 from eni_tasks.errors import StateUnavailable
 from eni_tasks.model.network import NodeName
@@ -130,3 +134,33 @@ def test_tls_verifies_the_server(certificate: Path, host: str, *, trusted: bool,
             with pytest.raises(StateUnavailable, match="certificate verify failed"):
                 state.queue.enqueue(KIND, ITEMS)
         state.client.close()
+
+
+@pytest.mark.parametrize("write", ["a script", "a pipeline", "a claim of unconfirmed state"])
+def test_c09_a_demoted_primary_is_left(write: str) -> None:
+    with redis_servers.running() as old, redis_servers.running() as new, closing(Wire(_port(old))) as name:
+        state = State(name.url)
+        state.coordination.begin_generation()
+        with ThreadPoolExecutor(4) as threads:  # several connections lead to the old one
+            list(threads.map(lambda _: state.now(), range(50)))
+        with redis.Redis.from_url(old) as demoted, redis.Redis.from_url(new) as promoted:
+            promoted.replicaof("127.0.0.1", _port(old))
+            until(lambda: promoted.info("replication")["master_link_status"] == "up", "it has all data")
+            promoted.replicaof("NO", "ONE")
+            demoted.replicaof("127.0.0.1", _port(new))
+            name.lead_to(_port(new))
+            if write == "a claim of unconfirmed state":
+                with pytest.raises(StateUnavailable, match="no watcher has confirmed"):
+                    state.queue.claim(KIND, NODE)
+            elif write == "a script":
+                assert state.queue.enqueue(KIND, ITEMS) == [NODE]
+            else:
+                state.queue.remove(NODE)
+            assert [each["name"] for each in demoted.client_list()].count("eni-tasks") == 0
+            state.coordination.begin_generation()
+            assert state.claim()
+        state.client.close()
+
+
+def _port(url: str) -> int:
+    return int(url.rsplit(":", 1)[1].split("/", maxsplit=1)[0])

@@ -19,11 +19,12 @@ end
 local function read_bucket(key, size, refill_per_ms, now)
   local tokens, at, factor, halved_at, throttled_at =
     unpack(redis.call('HMGET', key, 'tokens', 'at', 'factor', 'halved_at', 'throttled_at'))
-  factor, halved_at = tonumber(factor) or 1, tonumber(halved_at) or 0
-  local grown = at and bucket_area(factor, halved_at, now) - bucket_area(factor, halved_at, tonumber(at))
+  factor, halved_at = number(factor) or 1, number(halved_at) or 0
+  tokens, at = number(tokens), number(at)
+  local grown = at and bucket_area(factor, halved_at, now) - bucket_area(factor, halved_at, at)
   return {
-    tokens = at and math.min(size, tonumber(tokens) + refill_per_ms * grown) or size,
+    tokens = at and tokens and math.min(size, tokens + refill_per_ms * grown) or size,
     share = bucket_share(factor, halved_at, now),
-    throttled_at = tonumber(throttled_at),
+    throttled_at = number(throttled_at),
   }
 end
