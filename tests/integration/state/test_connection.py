@@ -156,7 +156,10 @@ def test_c09_a_demoted_primary_is_left(write: str) -> None:
                 assert state.queue.enqueue(KIND, ITEMS) == [NODE]
             else:
                 state.queue.remove(NODE)
-            assert [each["name"] for each in demoted.client_list()].count("eni-tasks") == 0
+            until(
+                lambda: "eni-tasks" not in [each["name"] for each in demoted.client_list()],
+                "no connection leads to the old one",
+            )
             state.coordination.begin_generation()
             assert state.claim()
         state.client.close()

@@ -28,3 +28,13 @@ def test_after_throttling_a_second_passes_and_the_rate_is_halved(state: State) -
     state.later(1.1)
     wait = state.limiter.take_read("DescribeVpcs")
     assert 0.5 < wait <= 2.0
+
+
+def test_a_clock_that_went_back_holds_no_read_up(state: State) -> None:
+    """A bucket's times in the future were waited for: up to an hour, after a failover to a server whose clock lags."""
+    state.limiter.buckets = {"DescribeVpcs": (2.0, 0.5)}
+    state.later(3600)
+    state.limiter.take_read("DescribeVpcs")
+    state.limiter.throttled("DescribeVpcs")
+    state.later(-3600)
+    assert state.limiter.take_read("DescribeVpcs") == 0.0

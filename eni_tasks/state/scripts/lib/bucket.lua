@@ -15,16 +15,18 @@ local function bucket_area(factor, halved_at, time)
   return age - growing * (1 - factor) / 2 + (age < growing and BUCKET_GROWTH * (growing - age) ^ 2 / 2 or 0)
 end
 
--- Answer {tokens, share of the rate in force, when EC2 last throttled or nil}; an unknown bucket is full.
+-- Answer {tokens, share of the rate in force, when EC2 last throttled or nil}; an unknown bucket is full. Times in the
+-- future count as unknown: the clock went back, after a failover for example, and waiting for them would take as long.
 local function read_bucket(key, size, refill_per_ms, now)
   local tokens, at, factor, halved_at, throttled_at =
     unpack(redis.call('HMGET', key, 'tokens', 'at', 'factor', 'halved_at', 'throttled_at'))
   factor, halved_at = number(factor) or 1, number(halved_at) or 0
-  tokens, at = number(tokens), number(at)
+  tokens, at, throttled_at = number(tokens), number(at), number(throttled_at)
+  at = at and at <= now and at
   local grown = at and bucket_area(factor, halved_at, now) - bucket_area(factor, halved_at, at)
   return {
     tokens = at and tokens and math.min(size, tokens + refill_per_ms * grown) or size,
     share = bucket_share(factor, halved_at, now),
-    throttled_at = number(throttled_at),
+    throttled_at = throttled_at and throttled_at <= now and throttled_at or nil,
   }
 end
