@@ -17,9 +17,8 @@ def _options() -> Options:
     parser.add_argument("--seconds", type=float, default=60.0, help="how long trouble lasts (default: 60)")
     parser.add_argument("--nodes", type=int, default=30, help="size of the fleet (default: 30)")
     parser.add_argument("--deadline", type=float, default=150.0, help="seconds until all must be right (default: 150)")
-    parser.add_argument("--unproven", action="store_true", help="troubles, too, that are not known to be survived")
     given = parser.parse_args()
-    return Options(given.seed, given.seconds, given.nodes, given.deadline, unproven=given.unproven)
+    return Options(given.seed, given.seconds, given.nodes, given.deadline)
 
 
 def _tell(line: str) -> None:

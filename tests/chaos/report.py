@@ -20,7 +20,6 @@ class Options:
         nodes: the size of the fleet.
         deadline_seconds: how long after the last trouble everything must be right.
         lasting: whether there is trouble that is rightly remembered for minutes, too.
-        unproven: whether there is trouble that the system is not known to survive yet, too.
         pace: how much quicker than usual one trouble follows the other.
     """
 
@@ -29,7 +28,6 @@ class Options:
     nodes: int
     deadline_seconds: float
     lasting: bool = True
-    unproven: bool = False
     pace: float = 1.0
 
 

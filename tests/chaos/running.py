@@ -130,7 +130,7 @@ class _Run:
     def _inject(self, name: str, seed: int) -> str:
         rng = Random(seed)  # noqa: S311 - to be repeated, no secret
         try:
-            what = (troubles.PASSING | troubles.LASTING | troubles.UNPROVEN)[name](self._ground, rng)
+            what = (troubles.PASSING | troubles.LASTING)[name](self._ground, rng)
         except (redis.RedisError, urllib3.exceptions.HTTPError, RuntimeError) as error:
             return f"not possible now: {error}"
         self._report.injected[name] += 1
@@ -162,7 +162,7 @@ def _plan(rng: Random, options: Options) -> list[tuple[float, str, int]]:
     at, plan = 0.0, []
     if options.lasting:
         plan = [(rng.uniform(0.0, options.seconds / 4), name, rng.randrange(2**32)) for name in troubles.LASTING]
-    names = [*troubles.PASSING, *(troubles.UNPROVEN if options.unproven else ())]
+    names = list(troubles.PASSING)
     while at < options.seconds:
         for name in rng.sample(names, len(names)):
             at += rng.uniform(0.2, 1.2) / options.pace

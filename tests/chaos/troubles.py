@@ -226,9 +226,6 @@ PASSING: dict[str, Trouble] = {
     "node replaced in place": replace_node_in_place,
     "node exchanged": exchange_node,
     "instance doubled": double_instance,
-}
-# What the system is not known to survive yet.
-UNPROVEN: dict[str, Trouble] = {
     "raw messages": send_raw_messages,
     "Redis replica promoted, connections stay": _replica_promoted(cut=False),
 }
