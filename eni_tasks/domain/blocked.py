@@ -1,4 +1,4 @@
-"""Expected trouble as a value: what cannot be done, and why, for whoever has to explain it."""
+"""Expected trouble as a value: what cannot be done, and why."""
 
 from __future__ import annotations
 

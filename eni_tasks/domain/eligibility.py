@@ -45,7 +45,7 @@ def first_interface(interfaces: Iterable[Interface], network_card: int) -> Inter
 
 
 def is_unmanaged(interface: Interface, node: Node, own_account: str) -> bool:
-    """Tell whether an interface belongs to somebody else although it hangs on our instance.
+    """Tell whether an interface belongs to another owner although it is attached to our instance.
 
     Args:
         interface: an interface of the node's instance.

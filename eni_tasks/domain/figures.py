@@ -1,7 +1,6 @@
 """A node's figures, computed from its state each time rather than kept: what it holds, uses, needs.
 
-Everybody who shows or uses such figures takes them from here. What follows from them is the
-planner's business.
+Status, metrics and the planner take them from here; the planner decides what follows from them.
 """
 
 from __future__ import annotations

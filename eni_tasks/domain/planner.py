@@ -1,6 +1,6 @@
-"""The one door: what to do next for one node, and why.
+"""What to do next for one node, and why: every decision is made here.
 
-One step at a time: whoever carries out the action records what EC2 answered and asks again. Gates
+One step at a time: the service that carries out the action records what EC2 answered and asks again. Gates
 come first (facts that are unknown lead to nothing), then the need, then existing interfaces before
 new ones. Nothing here knows how an action is carried out.
 """
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from eni_tasks.model.plan import Action
     from eni_tasks.model.state import NodeState
 
-# Gates that somebody outside has to open; the others open by themselves or are meant to be shut.
+# Gates that an operator has to open; the others open by themselves or are meant to be shut.
 _TROUBLE = frozenset(
     {
         Reason.NO_INSTANCE_ID,

@@ -165,5 +165,5 @@ def decode_pause(keys: Keys, entry: bytes) -> Pause:
     """Decode the entry of a pause; one that can't be decoded is a pause all the same."""
     known = decoded(f"{keys.switches} pause", entry, _decode_pause)
     return known or Pause(
-        who="somebody", why="the entry in Redis can't be decoded; `eni-tasks resume` deletes it", since=0.0
+        who="unknown", why="the entry in Redis can't be decoded; `eni-tasks resume` deletes it", since=0.0
     )
