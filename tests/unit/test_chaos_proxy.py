@@ -1,4 +1,4 @@
-"""The proxy of the chaos: requests are found before they are forwarded, and connections lead where they are told to."""
+"""The proxy of the chaos: requests are found before they are forwarded; new connections reach the chosen server."""
 
 from __future__ import annotations
 

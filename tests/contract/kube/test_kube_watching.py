@@ -130,7 +130,7 @@ def test_a_lost_watch_continues_without_a_list(world: World, trouble: str) -> No
 
 
 def test_a_quiet_api_server_is_no_trouble(world: World) -> None:
-    """The API promises no bookmarks: a watch that is silent again and again must neither fail nor be listed anew."""
+    """The API promises no bookmarks: a watch that is silent repeatedly must neither fail nor cause another list."""
     with capture_logs() as logs:
         world.start("a")
         world.admin.set(bookmark_seconds=3600)
