@@ -11,6 +11,7 @@ from ipaddress import IPv4Network
 from typing import TYPE_CHECKING
 
 from eni_tasks.domain.eligibility import eligible, on_other_cards
+from eni_tasks.domain.pool_demand import covered
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -32,6 +33,20 @@ def pod_addresses(interface: Interface, node: Node) -> tuple[str, ...]:
     primary = (interface.primary_address,) if node.use_primary_address else ()
     expanded = tuple(str(address) for prefix in interface.prefixes for address in IPv4Network(prefix))
     return primary + interface.addresses + expanded
+
+
+def may_use(node: Node, addresses: Iterable[str]) -> frozenset[str]:
+    """Select the addresses that pods of a node may use.
+
+    Args:
+        node: the node as its object reads.
+        addresses: IPv4 addresses.
+
+    Returns:
+        Those that the agent reports as used; of an agent of Cilium 1.20, which does not report them, all those that
+        it lists.
+    """
+    return node.used.intersection(addresses) if node.demand is None else covered(addresses, node.demand.listed)
 
 
 def pool(interfaces: Iterable[Interface], node: Node) -> dict[str, str]:

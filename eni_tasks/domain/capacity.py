@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from eni_tasks.model.network import Interface, Limits
-    from eni_tasks.model.node import Node, Policy
+    from eni_tasks.model.node import Node
 
 _ADDRESSES_PER_PREFIX = 16
 
@@ -86,11 +86,6 @@ def remaining_interfaces(limits: Limits, node: Node, interfaces: Iterable[Interf
     held = tuple(interfaces)
     with_room = sum(1 for interface in eligible(held, node) if room(interface, limits) > 0)
     return with_room + free_slots(limits, held)
-
-
-def effective_pre_allocate(node: Node, policy: Policy) -> int:
-    """Give the free addresses that the node wants: its own figure, else the default."""
-    return node.pre_allocate or policy.pre_allocate_default
 
 
 def pre_allocate_default(limits: Limits, node: Node, interfaces: Iterable[Interface], default: int) -> int:

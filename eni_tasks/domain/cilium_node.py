@@ -11,6 +11,7 @@ from datetime import datetime
 
 import msgspec
 
+from eni_tasks.domain.pool_demand import pool_demand
 from eni_tasks.errors import InvalidInput
 from eni_tasks.model.cilium_node import (
     CiliumNode,
@@ -19,14 +20,11 @@ from eni_tasks.model.cilium_node import (
     IpamSpec,
     IpamStatus,
     Metadata,
-    Pools,
     Spec,
     Status,
 )
 from eni_tasks.model.network import InstanceId, NodeName, SubnetId, VpcId
 from eni_tasks.model.node import Node
-
-DEFAULT_POOL = "default"  # the only pool of ENI mode
 
 
 class _MetadataOfAny(msgspec.Struct, rename="camel"):
@@ -68,10 +66,14 @@ def decode_node(raw: bytes | msgspec.Raw) -> CiliumNode:
     )
 
 
-def parse_node(obj: CiliumNode) -> Node:
+def parse_node(obj: CiliumNode, now: float = 0.0) -> Node:
     """Read a CiliumNode.
 
     An empty instance id is no mistake here: agents publish the object before they know it.
+
+    Args:
+        obj: the object.
+        now: the present in Redis seconds, for what was noted for a while.
 
     Returns:
         The effective reading.
@@ -90,7 +92,6 @@ def parse_node(obj: CiliumNode) -> Node:
     eni, ipam = spec.eni or EniSpec(), spec.ipam or IpamSpec()
     status = obj.status or Status()
     used = (status.ipam or IpamStatus()).used
-    requested = (ipam.pools or Pools()).requested or ()
     return Node(
         name=NodeName(metadata.name),
         uid=metadata.uid,
@@ -114,8 +115,7 @@ def parse_node(obj: CiliumNode) -> Node:
         used=frozenset(used or ()),
         pool={address: entry.resource or "" if entry else "" for address, entry in (ipam.pool or {}).items()},
         shown_interfaces=frozenset((status.eni or EniStatus()).enis or ()),
-        # Upstream's own test: an agent of 1.19 that took over fills `used` again and leaves the request behind.
-        multi_pool=not used and any(each.pool == DEFAULT_POOL for each in requested if each),
+        demand=pool_demand(obj, now),
         deleting=bool(metadata.deletion_timestamp),
         ignored=metadata.annotations is not None and metadata.annotations.ignore == "true",
     )

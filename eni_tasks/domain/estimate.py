@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from eni_tasks.domain import watermark
-from eni_tasks.domain.addresses import pool
+from eni_tasks.domain.addresses import may_use, pool
 from eni_tasks.model.plan import Figures
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def figures_from_object(node: Node, pre_allocate_default: int) -> Figures:
         other way round.
     """
     available, used = len(node.pool), watermark.used_count(node)
-    pre_allocate = node.pre_allocate or pre_allocate_default
+    pre_allocate = watermark.pre_allocate(node, pre_allocate_default)
     return Figures(
         available=available,
         used=used,
@@ -59,7 +59,7 @@ def missing_addresses(node: Node, interfaces: Iterable[Interface]) -> frozenset[
 
 
 def lacks_used(node: Node, interfaces: Iterable[Interface]) -> bool:
-    """Say whether a read lacks addresses that pods use, as far as the object alone can tell.
+    """Say whether a read lacks addresses that pods may use, as far as the object alone can tell.
 
     An object that shows none of the instance's interfaces is about another instance: the node was replaced, and no
     pod uses the old addresses any more.
@@ -70,4 +70,4 @@ def lacks_used(node: Node, interfaces: Iterable[Interface]) -> bool:
     """
     shown = tuple(interfaces)
     same_instance = any(interface.id in node.shown_interfaces for interface in shown)
-    return same_instance and not node.used.isdisjoint(missing_addresses(node, shown))
+    return same_instance and bool(may_use(node, missing_addresses(node, shown)))

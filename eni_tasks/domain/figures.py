@@ -35,7 +35,7 @@ def figures(state: NodeState, policy: Policy) -> Figures:
     attached = len(occupying(interfaces, node.network_card))
     if not interfaces or limits is None:
         return Figures(available=available, used=used, interfaces=attached)
-    pre_allocate = capacity.effective_pre_allocate(node, policy)
+    pre_allocate = watermark.pre_allocate(node, policy.pre_allocate_default)
     return Figures(
         available=available,
         used=used,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from eni_tasks.domain.addresses import may_use
 from eni_tasks.domain.blocked import utc
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def explain(facts: Facts, node: Node) -> str:
     since: dict[str, float] = {}
     for name, at in facts.lacking.items():
         expanded = (str(address) for address in IPv4Network(name)) if "/" in name else (name,)
-        since |= {address: at for address in expanded if address in node.used}
+        since |= dict.fromkeys(may_use(node, expanded), at)
     if not since:
         return ""
     return (

@@ -49,7 +49,7 @@ def assemble(  # noqa: PLR0913 - one value per part of the state
     Raises:
         InvalidInput: the object can't be understood.
     """
-    node = parse_node(obj)
+    node = parse_node(obj, now)
     if limits is not None:
         node = msgspec.structs.replace(node, network_card=limits.network_card)
     same = (memory.uid, memory.instance_id) == (node.uid, node.instance_id)

@@ -28,7 +28,6 @@ _TROUBLE = frozenset(
     {
         Reason.NO_INSTANCE_ID,
         Reason.INSTANCE_TAKEN,
-        Reason.MULTI_POOL,
         Reason.NO_INTERFACES,
         Reason.LIMITS_UNKNOWN,
         Reason.FACTS_TOO_OLD,
@@ -117,12 +116,6 @@ def _left_alone(state: NodeState) -> Blocked | None:
             f"Instance {node.instance_id} belongs to {state.instance_owner}, which has named it for longer: nothing is "
             f"done for {node.name} until only one of the two names it.",
         )
-    if node.multi_pool:
-        return Blocked(
-            Reason.MULTI_POOL,
-            f"The agent of {node.name} asks for addresses in spec.ipam.pools.requested, as agents of Cilium 1.20 and "
-            "later do, which is not read: its pool stays as it is. Run an agent of Cilium 1.19 or earlier there.",
-        )
     return None
 
 
@@ -130,7 +123,7 @@ def _serve(state: NodeState, policy: Policy, limits: Limits, known: Figures, now
     node = state.node
     at_least = f" and {node.min_allocate} in all" if node.min_allocate > 0 else ""
     need = (
-        f"{_holds(node, known)}, wants {capacity.effective_pre_allocate(node, policy)} free{at_least}: "
+        f"{_holds(node, known)}, wants {watermark.pre_allocate(node, policy.pre_allocate_default)} free{at_least}: "
         f"{known.needed} more are needed."
     )
     if too_old := _too_old(state, policy, now):
@@ -217,7 +210,7 @@ def _complete(state: NodeState, policy: Policy, limits: Limits, known: Figures) 
     uncapped = watermark.needed(
         available=known.available,
         used=known.used,
-        pre_allocate=capacity.effective_pre_allocate(node, policy),
+        pre_allocate=watermark.pre_allocate(node, policy.pre_allocate_default),
         min_allocate=node.min_allocate,
         cap=None,
     )

@@ -46,13 +46,15 @@ _POOL = ("spec", "ipam", "pool")
 class Desired(NamedTuple):
     """What an object should show; None: nothing is known, so nothing is written.
 
-    `enis` are entries of `status.eni.enis` by interface id, `pool` maps address to interface id.
+    `enis` are entries of `status.eni.enis` by interface id, `pool` maps address to interface id. With `pools` the agent
+    takes its addresses from the entries, and `status.ipam.used` is its alone.
     """
 
     enis: dict[str, Eni] | None
     pool: dict[str, str] | None
     pre_allocate_default: int | None
     trouble: str | None
+    pools: bool = False
 
 
 class Write(NamedTuple):
@@ -110,7 +112,8 @@ def desired(obj: CiliumNode, state: NodeState, policy: Policy) -> Desired:
         return Desired(None, None, None, state.memory.trouble)
     enis = eni_entries(obj, state)
     default = capacity.pre_allocate_default(limits, node, interfaces, policy.pre_allocate_default)
-    return Desired(enis, usable_pool(state, enis), default, state.memory.trouble)
+    pool = usable_pool(state, enis)
+    return Desired(enis, pool, default, state.memory.trouble, pools=node.demand is not None)
 
 
 def _pool_removals(obj: CiliumNode, target: Desired) -> list[Operation]:
@@ -126,7 +129,7 @@ def _status_changes(obj: CiliumNode, target: Desired) -> list[Operation]:
     writer = PatchWriter(obj)
     shown = (obj.status or Status()).ipam or IpamStatus()
     if target.enis is not None:
-        if shown.used is None:
+        if shown.used is None and not target.pools:
             writer.put(_USED, {})
         _put_entries(writer, _ENIS, _shown_enis(obj), target.enis)
     error = (shown.operator_status or OperatorStatus()).error

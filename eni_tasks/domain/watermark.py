@@ -26,9 +26,26 @@ def used_count(node: Node) -> int:
         node: the node as its object reads.
 
     Returns:
-        The number of addresses that the agent reports as used.
+        The number of addresses that the agent reports as used; for an agent of Cilium 1.20, used or waited for.
     """
+    if node.demand is not None:
+        return max(0, node.demand.ipv4 - node.demand.pre_allocate)
     return len(node.used)
+
+
+def pre_allocate(node: Node, default: int) -> int:
+    """Give the free addresses that a node wants.
+
+    Args:
+        node: the node as its object reads.
+        default: what it wants if its object gives no figure.
+
+    Returns:
+        The object's own figure, else the default; 0 if the agent asks for nothing but IPv6.
+    """
+    if node.demand is not None and node.demand.ipv6 > 0 and node.demand.ipv4 == 0:
+        return 0
+    return node.pre_allocate or default
 
 
 def needed(*, available: int, used: int, pre_allocate: int, min_allocate: int, cap: int | None) -> int:

@@ -76,16 +76,32 @@ class PoolEntry(Value, frozen=True, gc=False):
     resource: str | None = None
 
 
+class PoolNeed(Value, frozen=True, rename="kebab"):
+    """How many addresses of a pool an agent wants in all: in use, waited for, and free."""
+
+    ipv4_addrs: SignedCount | None = None
+    ipv6_addrs: SignedCount | None = None
+
+
 class PoolRequest(Value, frozen=True):
-    """An entry of `spec.ipam.pools.requested`; how much is asked for is not read."""
+    """An entry of `spec.ipam.pools.requested`."""
 
     pool: str | None = None
+    needed: PoolNeed | None = None
+
+
+class PoolHeld(Value, frozen=True):
+    """An entry of `spec.ipam.pools.allocated`: the blocks that an agent hands addresses out from."""
+
+    pool: str | None = None
+    cidrs: tuple[str, ...] | None = None
 
 
 class Pools(Value, frozen=True):
     """`spec.ipam.pools`, written by agents of Cilium 1.20 and later."""
 
     requested: tuple[PoolRequest | None, ...] | None = None
+    allocated: tuple[PoolHeld | None, ...] | None = None
 
 
 class IpamSpec(Value, frozen=True, rename="kebab"):
@@ -169,14 +185,25 @@ class Status(Value, frozen=True):
     ipam: IpamStatus | None = None
 
 
+class EarlierPreAllocate(Value, frozen=True):
+    """The pre-allocate with which an agent computed its request, if the object's own may have changed since.
+
+    It holds until `until` (Redis seconds): by then the agent has computed its request again.
+    """
+
+    pre_allocate: int
+    until: float
+
+
 class CiliumNode(Value, frozen=True):
     """One object.
 
-    `problem` says why an object could not be understood; then nothing but its name, uid and version is known.
-    It is no field of the API's.
+    Two fields are not of the API's. `problem` says why an object could not be understood; then nothing but its name,
+    uid and version is known. `requested_with` is noted when the object's pre-allocate changes and its request does not.
     """
 
     metadata: Metadata = Metadata()
     spec: Spec | None = None
     status: Status | None = None
     problem: str = ""
+    requested_with: EarlierPreAllocate | None = None

@@ -5,14 +5,30 @@ from __future__ import annotations
 from eni_tasks.model.network import InstanceId, NodeName, SubnetId, Value, VpcId
 
 
+class PoolDemand(Value, frozen=True):
+    """What an agent of Cilium 1.20 or later asks for and holds, in its pool "default".
+
+    `ipv4` is in use + waited for + `pre_allocate`, as the agent knew that when it asked; `ipv6` is the same for IPv6,
+    and either is 0 if the agent asks for none of that family. `listed` are the blocks (such as "10.0.1.16/28" or
+    "10.0.0.9/32") that it hands addresses out from. `changing` says that the object's pre-allocate has changed since
+    the agent asked.
+    """
+
+    ipv4: int = 0
+    ipv6: int = 0
+    pre_allocate: int = 0
+    listed: frozenset[str] = frozenset()
+    changing: bool = False
+
+
 class Node(Value, frozen=True):
     """The effective reading of one CiliumNode.
 
     Fields are named after the object's and already carry the rule of both generations: the later
     place wins if it is set, else the older place, else the default. `pre_allocate` is 0 where the
     object gives none (the default depends on the instance's limits). `network_card` is the default card of the
-    instance's type, 0 while its limits are unknown. `multi_pool` says that the agent asks for addresses in
-    `spec.ipam.pools.requested` instead of `status.ipam.used`, as agents of Cilium 1.20 do. `used` are the keys of
+    instance's type, 0 while its limits are unknown. `demand` is there if the agent asks for addresses in
+    `spec.ipam.pools` instead of `status.ipam.used`, as agents of Cilium 1.20 do. `used` are the keys of
     `status.ipam.used`; `pool` maps address to interface id as the object shows it now, `shown_interfaces` are the
     keys of its `status.eni.enis`.
     """
@@ -40,7 +56,7 @@ class Node(Value, frozen=True):
     pool: dict[str, str] = {}
     shown_interfaces: frozenset[str] = frozenset()
     network_card: int = 0
-    multi_pool: bool = False
+    demand: PoolDemand | None = None
     deleting: bool = False  # metadata.deletionTimestamp is set
     ignored: bool = False  # annotation ipam.cilium.io/ignore: "true"
 

@@ -27,7 +27,6 @@ class Reason(StrEnum):
     NOT_READ = "instance-not-read"
     NO_INTERFACES = "instance-has-no-interfaces"
     LIMITS_UNKNOWN = "limits-unknown"
-    MULTI_POOL = "multi-pool-not-supported"
     AT_CAPACITY = "at-capacity"
     INTERFACE_REFUSED = "interface-refused"
     FACTS_TOO_OLD = "facts-too-old"

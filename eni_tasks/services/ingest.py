@@ -14,6 +14,7 @@ import msgspec
 from eni_tasks.domain import watermark
 from eni_tasks.domain.cilium_node import parse_node
 from eni_tasks.domain.estimate import figures_from_object
+from eni_tasks.domain.pool_demand import asked_before_change, with_earlier_pre_allocate
 from eni_tasks.errors import InvalidInput
 from eni_tasks.model.cilium_node import CiliumNode, version_key
 from eni_tasks.model.network import InstanceId, NodeName
@@ -78,8 +79,11 @@ class Ingest:
         """
         new = NewObjects(any_version=went_back)
         served_before = False
-        for obj, before in zip(objects, self._state.nodes.before(objects, any_version=went_back), strict=True):
+        for shown, before in zip(objects, self._state.nodes.before(objects, any_version=went_back), strict=True):
             if before is not False:
+                obj = shown
+                if before is not None and asked_before_change(obj, before):
+                    obj = with_earlier_pre_allocate(obj, before, self._state.now())
                 new.objects.append(obj)
                 node, old = self._parsed(obj), self._parsed(before)
                 if node is not None and not node.ignored:
@@ -103,7 +107,7 @@ class Ingest:
         elif (wanted := self._agents_part(node, old)) != (had := self._agents_part(old, old)):
             if figures.needed > 0:
                 new.maintain.append((node.name, watermark.urgency(figures)))
-            if msgspec.structs.replace(wanted, used=had.used) != had:
+            if msgspec.structs.replace(wanted, used=had.used, demand=had.demand) != had:
                 new.publish.append((node.name, Urgency.DEFICIT))
         else:
             return

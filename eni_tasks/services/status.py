@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 
 from eni_tasks.domain import lacking
+from eni_tasks.domain.addresses import may_use, pod_addresses
 from eni_tasks.domain.planner import plan
 from eni_tasks.domain.status import next_write
 from eni_tasks.errors import NodeGone
@@ -87,7 +88,11 @@ class FleetStatus(Value, frozen=True):
 
 
 class InterfaceStatus(Value, frozen=True):
-    """One interface of a node: `used` of its `addresses` are in use by pods, as the node's object says."""
+    """One interface of a node.
+
+    `used` of its addresses are in use by pods, as the node's object says; of an agent of Cilium 1.20, which does not
+    say, as many as it lists.
+    """
 
     id: str
     device_index: int
@@ -301,6 +306,6 @@ def _interface(interface: Interface, node: Node) -> InterfaceStatus:
         subnet=interface.subnet_id,
         primary_address=interface.primary_address,
         status=interface.attachment_status or interface.status,
-        used=len(node.used.intersection(interface.addresses)),
+        used=len(may_use(node, pod_addresses(interface, node))),
         addresses=interface.addresses,
     )

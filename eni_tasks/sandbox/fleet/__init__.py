@@ -4,8 +4,9 @@
 carries the objects between agents and the Kubernetes API. `pods` lets pods come and go.
 """
 
+from eni_tasks.sandbox.fleet.agent120 import Agent120, Agent120DualStack
 from eni_tasks.sandbox.fleet.agents import Agent, Agent16
 from eni_tasks.sandbox.fleet.nodes import TYPES, Fleet, node_name
 from eni_tasks.sandbox.fleet.pods import Agents
 
-__all__ = ["TYPES", "Agent", "Agent16", "Agents", "Fleet", "node_name"]
+__all__ = ["TYPES", "Agent", "Agent16", "Agent120", "Agent120DualStack", "Agents", "Fleet", "node_name"]

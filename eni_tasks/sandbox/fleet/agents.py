@@ -1,13 +1,13 @@
 """The agents of Cilium, as far as an operator sees them: what they write into their object and what they accept.
 
 An agent holds what the object last showed it and which addresses its pods use. It does no I/O: `nodes` hands
-it the object and writes what it returns. `Agent` is that of Cilium 1.8 to 1.19; `Agent16` that of 1.6. Another
-kind is another subclass, and an entry in `agent_of`.
+it the object and writes what it returns. `Agent` is that of Cilium 1.8 to 1.19; `Agent16` that of 1.6; `agent120` has
+that of 1.20.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -26,12 +26,13 @@ class Agent:
     It answers the release hand-shake of 1.12 and later; an operator that does not begin one gets no answer.
 
     Args:
-        obj: its CiliumNode; the addresses that its status shows as used are those of running pods.
+        obj: its CiliumNode.
+        used: the addresses of running pods; those that the object's status shows as used if None.
     """
 
-    def __init__(self, obj: Body) -> None:
+    def __init__(self, obj: Body, used: Iterable[str] | None = None) -> None:
         self.uid: str = obj["metadata"]["uid"]
-        self.used: list[str] = sorted(obj.get("status", {}).get("ipam", {}).get("used", {}))
+        self.used: list[str] = sorted(obj.get("status", {}).get("ipam", {}).get("used", {}) if used is None else used)
         self.pool: dict[str, str] = {}  # of the last object that it accepted: address -> interface
         self._leaving: set[str] = set()  # addresses that no further pod gets, because they may be released
         self.started = bool(self.used)
@@ -85,6 +86,14 @@ class Agent:
         free = sorted(address for address in self.pool if address not in self.used and self._usable(address))
         come = free if self.started else []
         self.used = [*self.used, *come][: max(0, count)]
+
+    def request(self, obj: Body) -> dict[str, Any]:
+        """Returns the object with the spec as this agent writes it; most agents leave it as it is.
+
+        Args:
+            obj: the version that the write is to replace.
+        """
+        return dict(obj)
 
     def report(self, obj: Body) -> dict[str, Any]:
         """Returns the object with the whole status as this agent writes it.
@@ -158,9 +167,9 @@ class Agent16(Agent):
     that names the gateway.
     """
 
-    def __init__(self, obj: Body) -> None:
+    def __init__(self, obj: Body, used: Iterable[str] | None = None) -> None:
         self._interfaces_with_gateway: set[str] = set()
-        super().__init__(obj)
+        super().__init__(obj, used)
 
     @classmethod
     def spec(
@@ -203,13 +212,6 @@ class Agent16(Agent):
 
     def _usable(self, address: str) -> bool:
         return self.pool[address] in self._interfaces_with_gateway
-
-
-def agent_of(obj: Body) -> Agent:
-    """Returns an agent of the kind that wrote an object."""
-    spec = obj.get("spec", {})
-    old = "instance-id" not in spec and "instance-id" in spec.get("eni", {})
-    return Agent16(obj) if old else Agent(obj)
 
 
 def _pool(obj: Body) -> Mapping[str, Any]:

@@ -13,7 +13,8 @@ from eni_tasks.adapters.kube.client import KubeClient
 from eni_tasks.adapters.kube.nodes import NODES_PATH
 from eni_tasks.errors import ConflictError
 from eni_tasks.sandbox.ec2.admin import Ec2Admin
-from eni_tasks.sandbox.fleet.agents import Agent, agent_of
+from eni_tasks.sandbox.fleet.agent120 import agent_of
+from eni_tasks.sandbox.fleet.agents import Agent
 
 TYPES = ("m5.large", "t3.medium", "c5.large", "m5.xlarge", "t3.large", "r5.xlarge")
 _REPORT_TRIES = 20
@@ -144,7 +145,7 @@ class Fleet:
         self.report(obj)
 
     def report(self, obj: Mapping[str, Any]) -> bool:
-        """Let a node's agent write its whole status, if it differs and its next report is due.
+        """Let a node's agent write its spec and its whole status, if they differ and its next report is due.
 
         Args:
             obj: the node's object; a newer version is read if it is not the latest.
@@ -159,12 +160,14 @@ class Fleet:
         name = obj["metadata"]["name"]
         for attempt in range(1, _REPORT_TRIES + 1):
             agent = self.agent(obj)
-            changed = agent.report(obj)
-            if changed["status"] == obj.get("status", {}):
+            asked, changed = agent.request(obj), agent.report(obj)
+            if asked["spec"] == obj["spec"] and changed["status"] == obj.get("status", {}):
                 return True
             if time.monotonic() < self._report_at.get(name, 0.0):
                 return False
             try:
+                if asked["spec"] != obj["spec"]:
+                    changed = agent.report(self._call("PUT", f"/{name}", asked))
                 self._call("PUT", f"/{name}/status", changed)
             except ConflictError:
                 if attempt == _REPORT_TRIES:
@@ -174,6 +177,19 @@ class Fleet:
                 self._report_at[name] = time.monotonic() + self._report_seconds
                 return True
         return False
+
+    def exchange_agent(self, name: str, kind: type[Agent]) -> None:
+        """Start an agent of another version on a node; its pods go on, and it reports at once.
+
+        Args:
+            name: the node.
+            kind: the kind of agent.
+        """
+        obj = self.get(name)
+        before = self.agent(obj)
+        self._agents[name] = kind(obj, before.used)
+        self._report_at.pop(name, None)
+        self.report(obj)
 
     def _call(self, method: str, path: str, body: Any) -> dict[str, Any]:
         node, what = path.strip("/").partition("/")[0], f"{method} ciliumnodes{path}"

@@ -48,7 +48,7 @@ def test_needed_of_a_resource(vector):
         assert (known.needed, known.excess) == (expected["needed"], expected["excess"])
         return
     cap = node.max_allocate or capacity.instance_capacity(found, node)
-    pre_allocate = capacity.effective_pre_allocate(node, POLICY)
+    pre_allocate = watermark.pre_allocate(node, POLICY.pre_allocate_default)
     assert (pre_allocate, cap) == (expected["effective_pre_allocate"], expected["effective_max_allocate"])
     assert expected["needed"] == watermark.needed(
         available=given["available"],

@@ -10,8 +10,7 @@ from agent_accepts import agent_accepts
 from superseded import held, ours
 from vector_world import POLICY, cilium_object, known_state, load
 
-from eni_tasks.domain import status
-from eni_tasks.domain.capacity import effective_pre_allocate
+from eni_tasks.domain import status, watermark
 from eni_tasks.domain.cilium_node import parse_node
 from eni_tasks.domain.eni_entries import eni_entry
 from eni_tasks.domain.interface_item import interface_from_item
@@ -43,7 +42,7 @@ def test_effective_fields(vector):
     expected = expected.get("effective", expected)
     expected = {key: value for key, value in expected.items() if key not in UNUSED}
     shown = {key: getattr(node, key) for key in expected}
-    assert shown | {"pre_allocate": effective_pre_allocate(node, POLICY)} == expected
+    assert shown | {"pre_allocate": watermark.pre_allocate(node, POLICY.pre_allocate_default)} == expected
 
 
 @pytest.mark.parametrize("vector", of_kind("field_mapping", "accept-"))

@@ -2,12 +2,11 @@
 
 import msgspec
 import pytest
-from vector_world import POLICY, decoded
+from vector_world import POLICY
 from worlds import M5_LARGE, T3_SMALL, eni, planned, subnet, world
 
 from eni_tasks.domain import capacity
 from eni_tasks.domain.addresses import pool
-from eni_tasks.domain.cilium_node import parse_node
 from eni_tasks.domain.creation import next_device_index
 from eni_tasks.domain.eni_entries import eni_entries
 from eni_tasks.domain.figures import figures
@@ -144,25 +143,3 @@ def test_delete_on_termination_is_set_only_when_no_address_is_needed():
     ours = eni(1, 8, tags=dict(POLICY.interface_tags), attachment_id="a-1")
     assert isinstance(planned(world(ours)).action, SetDeleteOnTermination)
     assert isinstance(planned(world(ours, used=1)).action, Assign)
-
-
-# -- agents of 1.20 ------------------------------------------------------------------------------
-@pytest.mark.parametrize(
-    ("requested", "used", "expected"),
-    [
-        ([{"pool": "default", "needed": {"ipv4-addrs": 12}}], {}, True),
-        ([{"pool": "default"}], {}, True),
-        ([{"pool": "default"}], {"10.0.0.9": {}}, False),
-        ([{"pool": "other"}], {}, False),
-        (None, {}, False),
-    ],
-)
-def test_agents_of_1_20_are_recognised(requested, used, expected):
-    obj = {"metadata": {"name": "node", "uid": "u"}, "spec": {"ipam": {"pools": {"requested": requested}}}}
-    assert parse_node(decoded(obj | {"status": {"ipam": {"used": used}}})).multi_pool is expected
-
-
-def test_agents_of_1_20_get_a_reason():
-    decided = planned(world(eni(1, 8), multi_pool=True))
-    assert (decided.reason, decided.blocked, decided.action) == (Reason.MULTI_POOL, True, None)
-    assert "spec.ipam.pools.requested" in decided.explanation[-1]
