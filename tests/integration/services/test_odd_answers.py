@@ -139,26 +139,3 @@ def test_an_instance_that_was_never_understood_says_why(system: System) -> None:
     assert (status.reason, status.ready) == ("instance-not-read", False)
     assert f"{interface.id}: it is attached and has no DeviceIndex" in status.explanation[-1]
     assert interface.id in system.services.status.node(NodeName("node")).facts_unknown
-
-
-def test_an_agent_of_1_20_is_not_green(system: System) -> None:
-    system.add_node()
-    system.settle()
-    system.use(3)
-    system.settle()
-    pool = system.pool()
-    system.fresh()
-
-    def upgraded(body: dict[str, object]) -> None:
-        requested = [{"pool": "default", "needed": {"ipv4-addrs": 30}}]
-        body["spec"]["ipam"]["pools"] = {"requested": requested}
-
-    system.change("node", upgraded)
-    system.change("node", lambda body: body["status"]["ipam"].update(used={}), status=True)
-    system.settle(within_seconds=5)
-    system.resync()
-    status = system.status()
-    assert (status.reason, status.ready) == ("multi-pool-not-supported", False)
-    assert "1.19" in system.object()["status"]["ipam"]["operator-status"]["error"]
-    assert system.mutations() == {}
-    assert system.pool() == pool
