@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
-from eni_tasks.domain import lacking
+from eni_tasks.domain import blocks, lacking
 from eni_tasks.domain.addresses import may_use, pod_addresses
 from eni_tasks.domain.planner import plan
 from eni_tasks.domain.status import next_write
@@ -243,8 +243,8 @@ class Status:
         complete = _complete(state, decision)
         shown = complete and next_write(state.obj, state, self._policy) is None
         reason, explanation = decision.reason.value, decision.explanation
-        if state.facts is not None and (said := lacking.explain(state.facts, node)):
-            explanation = (said, *explanation)
+        lost = lacking.explain(state.facts, node) if state.facts is not None else ""
+        explanation = (*(said for said in (lost, blocks.explain(state)) if said), *explanation)
         if complete and not shown:
             reason, explanation = NOT_PUBLISHED, (*explanation, _why_not_shown(state))
         return NodeStatus(

@@ -126,3 +126,28 @@ def test_another_agent_still_asks_by_what_it_uses(system: System) -> None:
     )
     system.settle()
     assert (system.status().used, len(system.pool())) == (3, 11)
+
+
+def test_blocks_of_an_earlier_instance_are_told(system: System) -> None:
+    system.add_node()
+    on = AgentOn(system, Agent120)
+    system.settle()
+    on.report()
+    assert "restart the agent" not in " ".join(system.status().explanation)
+    held = {"pool": "default", "cidrs": [*on.agent.blocks, "10.77.0.16/28"]}
+    system.change("node", lambda body: body["spec"]["ipam"]["pools"].update(allocated=[held]))
+    system.settle()
+    said = system.status().explanation[0]
+    assert "lists blocks that i-" in said
+    assert said.endswith("does not hold: 10.77.0.16/28. If that lasts, restart the agent.")
+
+
+def test_an_agent_that_does_not_take_what_it_is_shown_is_told(system: System) -> None:
+    system.add_node()
+    on = AgentOn(system, Agent120)
+    system.settle()
+    on.report()
+    held = {"pool": "default", "cidrs": on.agent.blocks[:3]}
+    system.change("node", lambda body: body["spec"]["ipam"]["pools"].update(allocated=[held]))
+    system.settle()
+    assert "asks for 8 addresses and lists only 3" in system.status().explanation[0]
