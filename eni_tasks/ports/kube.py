@@ -32,6 +32,25 @@ class CiliumNodes(Protocol):
         ...
 
 
+class NodeUse(Value, frozen=True):
+    """What the API server knows of a node's pods and of its health, beside its CiliumNode.
+
+    `ready_since` is when its Node became ready, in seconds since 1970; None if it is not ready, or not there.
+    `addresses` are those of all pods on it that have not ended, both families, and those of pods with host network.
+    """
+
+    ready_since: float | None
+    addresses: frozenset[str]
+
+
+class NodeUses(Protocol):
+    """Reads a node's use afresh; raises ClusterUnavailable, ClusterRefused."""
+
+    def read(self, name: NodeName) -> NodeUse:
+        """Read the pods of one node and its health."""
+        ...
+
+
 class HistoryGone(TransientError):
     """The API server has forgotten the version that was asked for: list again."""
 

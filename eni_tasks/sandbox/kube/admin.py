@@ -83,6 +83,14 @@ class KubeControl:
         self._api.store.restore()
         self._api.watches.break_all()
 
+    def set_pods(self, node: str, addresses: list[str], waiting: int = 0, waiting_on_host_network: int = 0) -> None:
+        """Set the pods of a node: one that runs per address, and such that wait for one in phase Pending."""
+        self._api.core.set_pods(node, addresses, waiting=waiting, waiting_on_host_network=waiting_on_host_network)
+
+    def set_ready(self, node: str, *, ready: bool) -> None:
+        """Set whether a Node is ready, from now on."""
+        self._api.core.set_ready(node, ready=ready)
+
     def record(self) -> Record:
         """Returns the requests since the last reset."""
         return Record(self._api.requests.counts(), self._api.requests.log())
@@ -126,6 +134,15 @@ class KubeAdmin(ControlClient):
     def restore(self) -> None:
         """Go back to the last backup, as a restart of etcd does."""
         self._call("restore", None)
+
+    def set_pods(self, node: str, addresses: list[str], *, waiting: int = 0, waiting_on_host_network: int = 0) -> None:
+        """Set the pods of a node: one that runs per address, and such that wait for one in phase Pending."""
+        waits = {"waiting": waiting, "waiting_on_host_network": waiting_on_host_network}
+        self._call("set_pods", None, node=node, addresses=addresses, **waits)
+
+    def set_ready(self, node: str, *, ready: bool) -> None:
+        """Set whether a Node is ready, from now on."""
+        self._call("set_ready", None, node=node, ready=ready)
 
     def record(self) -> Record:
         """Returns the requests since the last reset."""

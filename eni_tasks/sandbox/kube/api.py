@@ -14,6 +14,7 @@ import msgspec
 from eni_tasks.sandbox.kube import statuses
 from eni_tasks.sandbox.kube.knobs import Entry, Fault, Faults, Requests
 from eni_tasks.sandbox.kube.patching import json_patch, merge_patch
+from eni_tasks.sandbox.kube.pods import CORE_PATH, Core
 from eni_tasks.sandbox.kube.statuses import GROUP, KIND, PLURAL, ApiError
 from eni_tasks.sandbox.kube.store import API_VERSION, Body, NodeStore, Page
 from eni_tasks.sandbox.kube.watches import Watches
@@ -75,6 +76,7 @@ class Api:
         self.faults = Faults()
         self.requests = Requests()
         self.watches = Watches(store)
+        self.core = Core(store)
 
     def answer(self, request: Request) -> Response:
         """Answer one request.
@@ -88,6 +90,9 @@ class Api:
             path, _, query = request.target.partition("?")
             if path == _ROOT + f"/{PLURAL}" or path.startswith(_ROOT + f"/{PLURAL}/"):
                 return self._answer_call(_take_apart(path, query, request))
+            if path.startswith(CORE_PATH) and request.method == "GET":
+                body, lines = self.core.answer(path, query)
+                return Response(200, body, lines)
             return Response(*self._answer_other(path, request))
         except ApiError as error:
             return Response(error.code, msgspec.json.encode(error.body))
