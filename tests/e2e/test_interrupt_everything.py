@@ -21,7 +21,7 @@ import pytest
 import redis_servers
 from pumped import LEASE_SECONDS, System
 
-from eni_tasks.domain.tags import ownership
+from eni_tasks.model.network import ownership
 from eni_tasks.model.work import Pass
 from eni_tasks.sandbox.ec2.knobs import Fault
 from eni_tasks.sandbox.ec2.server import Ec2Server
