@@ -17,9 +17,9 @@ from urllib.parse import parse_qsl, urlsplit, urlunsplit
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
-from eni_tasks.domain.tags import ownership
 from eni_tasks.errors import InvalidInput
 from eni_tasks.model.ec2_actions import AWS_RATE_LIMITS
+from eni_tasks.model.network import ownership
 from eni_tasks.model.node import Policy
 
 if TYPE_CHECKING:

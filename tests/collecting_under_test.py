@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pumped_world
 
-from eni_tasks.domain.tags import ownership
-from eni_tasks.model.network import NodeName
+from eni_tasks.model.network import NodeName, ownership
 from eni_tasks.tasks.app import make_app
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from pumped_world import LEASE_SECONDS, World
 
 from eni_tasks.model.work import Pass, WorkKind
 from eni_tasks.sandbox.ec2.server import Ec2Server
-from eni_tasks.sandbox.ec2.worlds import build_default_world
+from eni_tasks.sandbox.ec2.world import build_default_world
 from eni_tasks.sandbox.kube.admin import write_kubeconfig
 from eni_tasks.sandbox.kube.server import KubeServer
 from eni_tasks.state.connection import advance_clock

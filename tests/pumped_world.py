@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from eni_tasks.model.work import Pass, WorkKind
     from eni_tasks.sandbox.ec2.records import Instance, Interface
     from eni_tasks.sandbox.ec2.server import Ec2Server
-    from eni_tasks.sandbox.ec2.worlds import DefaultWorld
+    from eni_tasks.sandbox.ec2.world import DefaultWorld
     from eni_tasks.sandbox.kube.server import KubeServer
 
 SETTLE_SECONDS = 0.05

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from eni_tasks.domain.tags import ownership
 from eni_tasks.model.ec2_actions import INTERFACE, MUTATIONS, READS, TAGGED_BY, TAGGING_ACTION, Scope
+from eni_tasks.model.network import ownership
 
 FILE = Path(__file__).parents[1] / "helm" / "eni-tasks" / "files" / "iam-policy.json"
 # To be replaced by the value of `settings.cluster`: a policy without it would let one cluster change another's.

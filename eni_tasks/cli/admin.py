@@ -24,7 +24,7 @@ from eni_tasks.cli.output import (
     working,
 )
 from eni_tasks.cli.processes import services
-from eni_tasks.model.names import node_name
+from eni_tasks.model.node import node_name
 from eni_tasks.model.work import Pass, WorkKind
 
 

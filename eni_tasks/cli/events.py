@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import time
-from datetime import UTC, datetime
 from typing import Annotated
 
 import msgspec
@@ -12,7 +11,8 @@ import typer
 
 from eni_tasks.cli.output import JsonFlag, exit_on_error, print_json, print_table
 from eni_tasks.cli.processes import services
-from eni_tasks.model.names import node_name
+from eni_tasks.model.node import node_name
+from eni_tasks.model.plan import utc
 from eni_tasks.state.events import Event
 
 COLUMNS = ("when", "what", "node", "details")
@@ -57,8 +57,7 @@ def row(event: Event) -> tuple[str, str, str, str]:
 
 def when(event: Event) -> str:
     """The second in which it happened, by Redis' clock, in UTC."""
-    milliseconds = int(event.id.partition("-")[0])
-    return datetime.fromtimestamp(milliseconds // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return utc(int(event.id.partition("-")[0]) / 1000)
 
 
 def shown(event: Event) -> dict[str, str]:

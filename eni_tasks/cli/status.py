@@ -20,7 +20,7 @@ from eni_tasks.cli.output import (
 from eni_tasks.cli.processes import services
 from eni_tasks.cli.status_pages import fleet_page, node_page, work_lines
 from eni_tasks.errors import InvalidInput
-from eni_tasks.model.names import node_name
+from eni_tasks.model.node import node_name
 from eni_tasks.model.plan import Action, Assign, SetDeleteOnTermination
 from eni_tasks.tasks.registry import QUEUES
 

@@ -1,23 +1,28 @@
-"""What a new interface is made of: subnet, size, device index, security groups, tags.
+"""What a new interface is made of: subnet, size, device index, security groups, tags; and when one may be tried.
 
-It decides only what to ask for; creating, attaching and recording it step by step is the maintain
-service's business. `subnets` finds the place.
+It decides only what to ask for; creating, attaching and recording it step by step is the work of
+`services/create_interface`. `subnets` finds the place.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from eni_tasks.domain import capacity, subnets
-from eni_tasks.domain.blocked import Blocked
 from eni_tasks.domain.eligibility import first_interface, occupying
-from eni_tasks.domain.tags import matches
-from eni_tasks.model.plan import CreateInterface, Reason
+from eni_tasks.model.network import matches
+from eni_tasks.model.plan import Blocked, CreateInterface, Reason
 
 if TYPE_CHECKING:
     from eni_tasks.model.network import Interface, Limits
-    from eni_tasks.model.node import Node, Policy
+    from eni_tasks.model.node import Memory, Node, Policy
     from eni_tasks.model.state import NodeState
+
+# EC2 refuses an attach when the instance has no free slot. On many types volumes take slots, too, and they come and
+# go, so the refusal proves nothing for long: the wait begins with the first figure and doubles up to the second.
+_FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS = 600.0, 6 * 3600.0
 
 
 def create(
@@ -120,3 +125,34 @@ def _outside(selected: tuple[str, ...], state: NodeState, policy: Policy) -> Blo
                 "no interface is created. Correct the object, or the setting.",
             )
     return None
+
+
+def note_refusal(memory: Memory, node: Node, now: float) -> Memory:
+    """Enter that EC2 has just refused a further interface.
+
+    Args:
+        memory: what is known.
+        node: whose instance it is.
+        now: Redis' time in seconds.
+    """
+    again = memory.interface_refused_type == node.instance_type
+    return msgspec.structs.replace(
+        memory,
+        interface_refusals=memory.interface_refusals + 1 if again else 1,
+        interface_refused_at=now,
+        interface_refused_type=node.instance_type,
+    )
+
+
+def note_acceptance(memory: Memory) -> Memory:
+    """Enter that EC2 has accepted an interface."""
+    return msgspec.structs.replace(memory, interface_refusals=0, interface_refused_at=0.0, interface_refused_type="")
+
+
+def next_try_at(memory: Memory, node: Node) -> float:
+    """When a further interface may be tried again, in Redis seconds; 0 if none was refused for this type."""
+    if not memory.interface_refusals or memory.interface_refused_type != node.instance_type:
+        return 0.0
+    return memory.interface_refused_at + min(
+        _LONGEST_WAIT_SECONDS, _FIRST_WAIT_SECONDS * 2.0 ** (memory.interface_refusals - 1)
+    )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from eni_tasks.domain.tags import matches
+from eni_tasks.model.network import matches
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from eni_tasks.domain.addresses import may_use
-from eni_tasks.domain.blocked import utc
+from eni_tasks.domain.addresses import may_use, pool
+from eni_tasks.model.plan import utc
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -82,6 +82,31 @@ def explain(facts: Facts, node: Node) -> str:
         f"EC2's reads have lacked {len(since)} used addresses of {facts.instance_id} since {utc(min(since.values()))}: "
         f"they stay in the pool until reads have lacked them for {PROOF_SECONDS:.0f} s."
     )
+
+
+def missing_addresses(node: Node, interfaces: Iterable[Interface]) -> frozenset[str]:
+    """Name the addresses that a node's object shows in its pool and that its interfaces don't have.
+
+    Args:
+        node: the node as its object reads.
+        interfaces: what the instance has.
+    """
+    return frozenset(node.pool.keys() - pool(interfaces, node).keys())
+
+
+def lacks_used(node: Node, interfaces: Iterable[Interface]) -> bool:
+    """Say whether a read lacks addresses that pods may use, as far as the object alone can tell.
+
+    An object that shows none of the instance's interfaces is about another instance: the node was replaced, and no
+    pod uses the old addresses any more.
+
+    Args:
+        node: the node as its object reads.
+        interfaces: what the read shows.
+    """
+    shown = tuple(interfaces)
+    same_instance = any(interface.id in node.shown_interfaces for interface in shown)
+    return same_instance and bool(may_use(node, missing_addresses(node, shown)))
 
 
 def _is_gone(before: Interface, now: Interface | None) -> bool:

@@ -16,8 +16,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from eni_tasks.domain.tags import matches, ownership
-from eni_tasks.model.network import InstanceId, Interface, InterfaceId, NodeName, Value
+from eni_tasks.model.network import InstanceId, Interface, InterfaceId, NodeName, Value, matches, ownership
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence

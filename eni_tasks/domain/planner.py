@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from eni_tasks.domain import capacity, creation, interface_refusals, placement, watermark
-from eni_tasks.domain.blocked import Blocked, utc
+from eni_tasks.domain import capacity, creation, placement, watermark
 from eni_tasks.domain.eligibility import eligible, occupying
 from eni_tasks.domain.eni_entries import eni_entries, unlisted
 from eni_tasks.domain.figures import cap, figures
-from eni_tasks.domain.tags import matches
-from eni_tasks.model.plan import Figures, Plan, Reason, SetDeleteOnTermination
+from eni_tasks.model.network import matches
+from eni_tasks.model.plan import Blocked, Figures, Plan, Reason, SetDeleteOnTermination, utc
 
 if TYPE_CHECKING:
     from eni_tasks.model.network import Limits
@@ -46,14 +45,16 @@ def plan(state: NodeState, policy: Policy, now: float) -> Plan:
     Returns:
         The next action or none, the reason, the sentences that lead there, and the figures.
     """
-    known = figures(state, policy)
+    entries = eni_entries(state.obj, state)
+    known = figures(state, policy, entries)
     gate = _gate(state)
     if isinstance(gate, Blocked):
         unread = gate.reason is Reason.NOT_READ and state.facts is not None and bool(state.facts.problem)
         return _answer(known, None, gate.reason, (gate.sentence,), blocked=unread or gate.reason in _TROUBLE)
+    hidden = unlisted(state, entries)
     if known.needed == 0:
-        return _outliving(state, policy, known, now) or _complete(state, policy, gate, known)
-    return _serve(state, policy, gate, known, now)
+        return _outliving(state, policy, known, now) or _complete(state, policy, gate, known, hidden)
+    return _serve(state, policy, gate, known, hidden, now)
 
 
 def _gate(state: NodeState) -> Blocked | Limits:
@@ -119,7 +120,9 @@ def _left_alone(state: NodeState) -> Blocked | None:
     return None
 
 
-def _serve(state: NodeState, policy: Policy, limits: Limits, known: Figures, now: float) -> Plan:
+def _serve(  # noqa: PLR0913 - what the gates let through
+    state: NodeState, policy: Policy, limits: Limits, known: Figures, hidden: str, now: float
+) -> Plan:
     node = state.node
     at_least = f" and {node.min_allocate} in all" if node.min_allocate > 0 else ""
     need = (
@@ -137,7 +140,6 @@ def _serve(state: NodeState, policy: Policy, limits: Limits, known: Figures, now
         max_above_watermark=node.max_above_watermark,
         cap=cap(state, limits, known.available),
     )
-    hidden = unlisted(state, eni_entries(state.obj, state))
     before = (need, hidden) if hidden else (need,)
     candidates = placement.candidates(state, policy, limits)
     assign, sentences = placement.place(candidates, want)
@@ -179,7 +181,7 @@ def _no_slot(state: NodeState, limits: Limits, now: float, *, any_room: bool) ->
 
 
 def _refused_interface(state: NodeState, limits: Limits, now: float) -> Blocked | None:
-    next_try_at = interface_refusals.next_try_at(state.memory, state.node)
+    next_try_at = creation.next_try_at(state.memory, state.node)
     if next_try_at <= now:
         return None
     attached = len(occupying(state.interfaces or (), limits.network_card))
@@ -205,7 +207,7 @@ def _outliving(state: NodeState, policy: Policy, known: Figures, now: float) -> 
     return None
 
 
-def _complete(state: NodeState, policy: Policy, limits: Limits, known: Figures) -> Plan:
+def _complete(state: NodeState, policy: Policy, limits: Limits, known: Figures, hidden: str) -> Plan:
     node = state.node
     uncapped = watermark.needed(
         available=known.available,
@@ -214,7 +216,6 @@ def _complete(state: NodeState, policy: Policy, limits: Limits, known: Figures) 
         min_allocate=node.min_allocate,
         cap=None,
     )
-    hidden = unlisted(state, eni_entries(state.obj, state))
     before = (hidden,) if hidden else ()
     if uncapped == 0:
         return _answer(known, None, Reason.AT_SIZE, (*before, f"{_holds(node, known)}: nothing is needed."))

@@ -11,9 +11,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from eni_tasks.domain.blocked import Blocked
-from eni_tasks.domain.tags import matches
-from eni_tasks.model.plan import Reason
+from eni_tasks.model.network import matches
+from eni_tasks.model.plan import Blocked, Reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -6,9 +6,12 @@ workers of neighbouring versions can read each other's records.
 
 from __future__ import annotations
 
-from typing import NewType
+from typing import TYPE_CHECKING, NewType
 
 import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 NodeName = NewType("NodeName", str)
 InstanceId = NewType("InstanceId", str)
@@ -115,3 +118,16 @@ class Infrastructure(Value, frozen=True):
     route_tables: tuple[RouteTable, ...] = ()
     other_vpc_ids: tuple[VpcId, ...] = ()
     described_at: float = 0.0
+
+
+def ownership(cluster: str) -> dict[str, str]:
+    """Give the tags that say an interface was made for this cluster; Cilium's operator uses the same."""
+    return {"io.cilium/cilium-managed": "true", "io.cilium/cluster-name": cluster}
+
+
+def matches(required: Mapping[str, str], tags: Mapping[str, str]) -> bool:
+    """Tell whether all required tags are among `tags`, each with that very value.
+
+    An empty requirement always matches; an empty value has to be present and empty, it does not stand for "any".
+    """
+    return required.items() <= tags.items()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from enum import IntEnum, StrEnum
+from typing import NamedTuple
 
 from eni_tasks.model.network import InstanceId, InterfaceId, SubnetId, Value
 
@@ -39,6 +41,18 @@ class Reason(StrEnum):
     DELETING = "node-is-being-deleted"
     IGNORED = "node-is-ignored"
     INVALID_SPEC = "invalid-spec"
+
+
+class Blocked(NamedTuple):
+    """A step that is not possible now; `sentence` tells a person why and what to do."""
+
+    reason: Reason
+    sentence: str
+
+
+def utc(seconds: float) -> str:
+    """Give a time as sentences do: absolute, since one that changed with each look would be written each time."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 class Figures(Value, frozen=True):

@@ -39,7 +39,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def network(view: WorldView) -> dict[str, Any]:
-    """What `Fleet` must know of a default world (`ec2.worlds`) that another process built.
+    """What `Fleet` must know of a default world (`build_default_world`) that another process built.
 
     Args:
         view: all records of that world.

@@ -44,6 +44,7 @@ class Listener(ThreadingHTTPServer):
         handler: what answers.
     """
 
+    control: object  # what the control API calls
     daemon_threads = True
     request_queue_size = 1024  # a fleet of agents, or many workers, connect at once
 
@@ -103,15 +104,31 @@ class Server:
 
 
 class Handler(BaseHTTPRequestHandler):
-    """HTTP/1.1 with keep-alive; subclasses answer."""
+    """HTTP/1.1 with keep-alive; subclasses name the methods that they serve, and reply."""
 
+    server: Listener
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
 
-    def body(self) -> bytes:
-        """Read what the client sent."""
+    def answer(self) -> None:
+        """Answer one request, of the control API or of the simulated one."""
         length = int(self.headers.get("Content-Length") or 0)
-        return self.rfile.read(length) if length else b""
+        body = self.rfile.read(length) if length else b""
+        if self.path.startswith(CONTROL_PATH):
+            self.send(*_call_control(self.server.control, self.path.removeprefix(CONTROL_PATH), body))
+            return
+        try:
+            self.reply(body)
+        except Dropped:
+            self.drop()
+
+    def reply(self, body: bytes) -> None:
+        """Answer a request of the simulated API.
+
+        Raises:
+            Dropped: the connection is to be closed without an answer.
+        """
+        raise NotImplementedError
 
     def send(self, code: int, content_type: str, body: bytes, extra: str = "") -> None:
         """Answer in one write; the stock helpers would format a date and more for each.
@@ -124,21 +141,6 @@ class Handler(BaseHTTPRequestHandler):
         """
         head = f"HTTP/1.1 {code} {_PHRASES.get(code, '')}\r\nContent-Type: {content_type}\r\n{extra}"
         self.wfile.write(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
-
-    def answer_control(self, control: object, body: bytes) -> bool:
-        """Answer a request of the control API.
-
-        Args:
-            control: the object whose public methods may be called.
-            body: of the request.
-
-        Returns:
-            Whether the request was one.
-        """
-        if not self.path.startswith(CONTROL_PATH):
-            return False
-        self.send(*_call_control(control, self.path.removeprefix(CONTROL_PATH), body))
-        return True
 
     def drop(self) -> None:
         """Close the connection without an answer."""

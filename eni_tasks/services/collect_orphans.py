@@ -16,9 +16,8 @@ from typing import Any
 import msgspec
 
 from eni_tasks.domain import orphans
-from eni_tasks.domain.tags import ownership
 from eni_tasks.errors import Ec2Error, Ec2Reaction, LeaseLost
-from eni_tasks.model.network import Interface, InterfaceId, VpcId
+from eni_tasks.model.network import Interface, InterfaceId, VpcId, ownership
 from eni_tasks.model.work import Claim, Pass
 from eni_tasks.observability.logs import logger
 from eni_tasks.services.mutate import Mutator, Postponed

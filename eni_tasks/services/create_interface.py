@@ -23,8 +23,8 @@ from itertools import count
 
 import msgspec
 
+from eni_tasks.domain.creation import note_acceptance
 from eni_tasks.domain.eligibility import occupying
-from eni_tasks.domain.interface_refusals import accepted
 from eni_tasks.errors import Ec2Error, Ec2Reaction, LeaseLost
 from eni_tasks.model.network import Interface, InterfaceId
 from eni_tasks.model.plan import CreateInterface, SetDeleteOnTermination
@@ -306,7 +306,7 @@ class InterfaceCreator:
         if trouble and interfaces is not None:
             outcome = msgspec.structs.replace(outcome, instance_id=creation.request.instance_id, interfaces=interfaces)
         self._end(claim, outcome)
-        return Step(did=did, changed=True, trouble=trouble, interfaces=interfaces, memory=accepted(state.memory))
+        return Step(did=did, changed=True, trouble=trouble, interfaces=interfaces, memory=note_acceptance(state.memory))
 
     def _send_delete_on_termination(
         self, claim: Claim, interface_id: InterfaceId, attachment_id: str, *, urgent: bool

@@ -13,7 +13,7 @@ import msgspec
 
 from eni_tasks.domain import watermark
 from eni_tasks.domain.cilium_node import parse_node
-from eni_tasks.domain.estimate import figures_from_object
+from eni_tasks.domain.figures import figures_from_object
 from eni_tasks.domain.pool_demand import asked_before_change, with_earlier_pre_allocate
 from eni_tasks.errors import InvalidInput
 from eni_tasks.model.cilium_node import CiliumNode, version_key

@@ -12,7 +12,7 @@ from itertools import count
 
 import msgspec
 
-from eni_tasks.domain.interface_refusals import next_try_at
+from eni_tasks.domain.creation import next_try_at
 from eni_tasks.domain.node_state import after_change, with_memory
 from eni_tasks.domain.planner import plan
 from eni_tasks.domain.status import next_write

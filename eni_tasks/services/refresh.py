@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from eni_tasks.domain.cilium_node import parse_node
-from eni_tasks.domain.estimate import figures_from_object, lacks_used, missing_addresses
-from eni_tasks.domain.lacking import PROOF_SECONDS, believed, lacked
+from eni_tasks.domain.figures import figures_from_object
+from eni_tasks.domain.lacking import PROOF_SECONDS, believed, lacked, lacks_used, missing_addresses
 from eni_tasks.domain.planner import plan
 from eni_tasks.domain.status import next_write
 from eni_tasks.domain.watermark import in_order

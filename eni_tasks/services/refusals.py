@@ -10,7 +10,7 @@ import random
 
 import msgspec
 
-from eni_tasks.domain.interface_refusals import refused
+from eni_tasks.domain.creation import note_refusal
 from eni_tasks.errors import Ec2Error, Ec2Reaction, LeaseLost
 from eni_tasks.model.network import Interface, SubnetId, Value
 from eni_tasks.model.node import Memory
@@ -99,7 +99,7 @@ def react_to_refusal(  # noqa: PLR0913 - a refusal and all that it was about
             state.network.cool_down(subnet_id, COOLDOWN_SECONDS)
             return Step(did=f"subnet {subnet_id} is full", trouble=text)
         case Ec2Reaction.INSTANCE_FULL:
-            return Step(stop=True, trouble=text, memory=refused(memory, node, state.now()))
+            return Step(stop=True, trouble=text, memory=note_refusal(memory, node, state.now()))
         case Ec2Reaction.NOT_RUNNING:
             until = state.now() + NOT_RUNNING_SECONDS
             stopped = msgspec.structs.replace(memory, not_running_until=until)

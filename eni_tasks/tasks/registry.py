@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from eni_tasks.errors import InvalidInput
-from eni_tasks.model.names import node_name
+from eni_tasks.model.node import node_name
 from eni_tasks.model.work import Pass
 from eni_tasks.tasks.base import EniTask, Report
 from eni_tasks.tasks.messages import COLLECT_ORPHANS, MAINTAIN, PUBLISH, REFRESH_INSTANCES, REFRESH_INVENTORY

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import urllib3
 
-from eni_tasks.sandbox.ec2.instance_types import INSTANCE_TYPES
+from eni_tasks.sandbox.ec2.records import INSTANCE_TYPES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

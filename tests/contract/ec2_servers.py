@@ -12,7 +12,7 @@ from botocore.config import Config
 from moto.server import ThreadedMotoServer
 
 from eni_tasks.sandbox.ec2.server import Ec2Server
-from eni_tasks.sandbox.ec2.worlds import DefaultWorld, build_default_world
+from eni_tasks.sandbox.ec2.world import DefaultWorld, build_default_world
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -21,11 +21,11 @@ import pytest
 import redis_servers
 from pumped import LEASE_SECONDS, System
 
-from eni_tasks.domain.tags import ownership
+from eni_tasks.model.network import ownership
 from eni_tasks.model.work import Pass
 from eni_tasks.sandbox.ec2.knobs import Fault
 from eni_tasks.sandbox.ec2.server import Ec2Server
-from eni_tasks.sandbox.ec2.worlds import build_default_world
+from eni_tasks.sandbox.ec2.world import build_default_world
 from eni_tasks.sandbox.kube.admin import write_kubeconfig
 from eni_tasks.sandbox.kube.server import KubeServer
 from eni_tasks.state.connection import clock_offset_seconds

@@ -12,7 +12,7 @@ from eni_tasks.adapters.kube.client import KubeClient
 from eni_tasks.errors import NodeGone
 from eni_tasks.sandbox.ec2.admin import Ec2Admin
 from eni_tasks.sandbox.ec2.server import Ec2Server
-from eni_tasks.sandbox.ec2.worlds import build_default_world
+from eni_tasks.sandbox.ec2.world import build_default_world
 from eni_tasks.sandbox.fleet import Agent, Agent16, Fleet
 from eni_tasks.sandbox.fleet.agent120 import agent_of
 from eni_tasks.sandbox.kube.admin import KubeAdmin, write_kubeconfig

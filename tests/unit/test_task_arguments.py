@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from eni_tasks.errors import InvalidInput
-from eni_tasks.model.names import node_name
+from eni_tasks.model.node import node_name
 from eni_tasks.settings import Settings
 from eni_tasks.tasks.app import make_app
 from eni_tasks.tasks.registry import QUEUES, TASK_QUEUES

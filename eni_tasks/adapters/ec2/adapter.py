@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from eni_tasks.adapters.ec2.calls import Ec2Calls, Observer
-from eni_tasks.adapters.ec2.client import ClientOptions, Ec2Clients
+from eni_tasks.adapters.ec2.client import ClientOptions, Ec2Calls, Ec2Clients, Observer
 from eni_tasks.adapters.ec2.mutations import Ec2Mutations
 from eni_tasks.adapters.ec2.reads import Ec2Reads
 

@@ -1,20 +1,34 @@
-"""The boto3 clients: one session per process, made late, made again after a fork.
+"""The boto3 clients, one session per process, made late, made again after a fork; and one call with them.
 
 Region, endpoint and credentials come from AWS's usual places (environment, shared files, role of the
-pod or the instance); nothing here names a host. Sending a call is the work of `calls`.
+pod or the instance); nothing here names a host. A call is timed, observed, and its error translated.
 """
 
 from __future__ import annotations
 
 import os
 import threading
-from typing import Any, NamedTuple
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import boto3
+from botocore import xform_name
 from botocore.config import Config
 from botocore.exceptions import NoRegionError
 
-from eni_tasks.errors import InvalidInput
+from eni_tasks.adapters.ec2.errors import CALL_ERRORS, CREDENTIALS_REFUSED, translate
+from eni_tasks.errors import Ec2Error, InvalidInput
+
+if TYPE_CHECKING:
+    from eni_tasks.ports.ec2 import ReadLimits
+
+OK = "OK"
+
+# What one call was: EC2 action, error code or OK, seconds it took.
+Observer = Callable[[str, str, float], None]
+
+Answer = Mapping[str, Any]
 
 
 class ClientOptions(NamedTuple):
@@ -107,3 +121,61 @@ class Ec2Clients:
             tcp_keepalive=True,
             retries={"mode": "standard", "total_max_attempts": attempts},
         )
+
+
+class Ec2Calls:
+    """The two ways to call EC2; boto3's untyped answers leave here as mappings of unknown content.
+
+    Args:
+        clients: where the boto3 clients come from.
+        observe: called after every call, also one that failed.
+        read_limits: what permits reads; None for a process that makes a handful.
+    """
+
+    def __init__(self, clients: Ec2Clients, observe: Observer, read_limits: ReadLimits | None = None) -> None:
+        self._clients = clients
+        self._read_limits = read_limits
+        self._observe = observe
+
+    def read(self, action: str, **parameters: Any) -> Answer:
+        """Ask for something; boto3 may repeat the request.
+
+        Args:
+            action: EC2's name of it, such as "DescribeSubnets".
+            parameters: as boto3 names them.
+
+        Raises:
+            Ec2Error: EC2 refused or did not answer.
+            InvalidInput: no client can be made (no region).
+            TransientError: the rate limit does not permit it now; nothing was sent.
+        """
+        if self._read_limits is not None:
+            self._read_limits.take(action)
+        try:
+            return self._send(action, parameters, mutation=False)
+        except Ec2Error as error:
+            if error.throttled and self._read_limits is not None:
+                self._read_limits.throttled(action)
+            raise
+
+    def mutate(self, action: str, **parameters: Any) -> Answer:
+        """Change something; the request leaves this process once, whatever happens to its answer.
+
+        Its rate limit is the caller's business. Args and Raises are otherwise those of `read`.
+        """
+        return self._send(action, parameters, mutation=True)
+
+    def _send(self, action: str, parameters: dict[str, Any], *, mutation: bool) -> Answer:
+        started, client = time.monotonic(), None
+        try:
+            # Making the client looks for credentials, so it fails like a call.
+            client = self._clients.get(mutation=mutation)
+            answer: Answer = getattr(client, xform_name(action))(**parameters)
+        except CALL_ERRORS as error:
+            refusal = translate(action, error, mutation=mutation)
+            if refusal.code in CREDENTIALS_REFUSED:
+                self._clients.forget(client)
+            self._observe(action, refusal.code, time.monotonic() - started)
+            raise refusal from error
+        self._observe(action, OK, time.monotonic() - started)
+        return answer

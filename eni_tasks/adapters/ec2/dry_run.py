@@ -16,8 +16,7 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from eni_tasks.adapters.ec2.calls import Ec2Calls
-from eni_tasks.adapters.ec2.client import ClientOptions, Ec2Clients
+from eni_tasks.adapters.ec2.client import ClientOptions, Ec2Calls, Ec2Clients
 from eni_tasks.adapters.ec2.errors import CALL_ERRORS, translate
 from eni_tasks.errors import Ec2Error, Ec2Reaction
 from eni_tasks.model.ec2_actions import MUTATIONS, Mutation, Scope

@@ -15,7 +15,7 @@ from eni_tasks.errors import Ec2Error, Ec2Reaction
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from eni_tasks.adapters.ec2.calls import Ec2Calls
+    from eni_tasks.adapters.ec2.client import Ec2Calls
     from eni_tasks.model.network import InstanceId, Interface, InterfaceId, SubnetId
 
 _INTERFACE_GONE = "InvalidNetworkInterfaceID.NotFound"

@@ -18,7 +18,7 @@ from eni_tasks.model.network import Infrastructure, InstanceId, Interface, Inter
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-    from eni_tasks.adapters.ec2.calls import Ec2Calls
+    from eni_tasks.adapters.ec2.client import Ec2Calls
     from eni_tasks.adapters.ec2.translate import Item
 
 FILTER_VALUES = 200  # EC2 takes no more values in one filter

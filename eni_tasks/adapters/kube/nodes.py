@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from eni_tasks.domain.cilium_node import decode_node
 from eni_tasks.errors import ClusterUnavailable, InvalidInput, NodeGone
-from eni_tasks.model.names import NODE_NAME
+from eni_tasks.model.node import NODE_NAME
 
 if TYPE_CHECKING:
     from eni_tasks.adapters.kube.client import KubeClient

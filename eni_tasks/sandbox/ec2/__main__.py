@@ -12,7 +12,7 @@ import sys
 
 from eni_tasks.sandbox.ec2.knobs import aws_default_buckets
 from eni_tasks.sandbox.ec2.server import Ec2Server
-from eni_tasks.sandbox.ec2.worlds import build_default_world
+from eni_tasks.sandbox.ec2.world import build_default_world
 from eni_tasks.sandbox.serving import announce_and_wait, hold_signals
 
 

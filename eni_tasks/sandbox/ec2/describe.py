@@ -14,7 +14,6 @@ import msgspec
 
 from eni_tasks.sandbox.ec2 import render
 from eni_tasks.sandbox.ec2.errors import Ec2Error, invalid_combination, invalid_value, not_found
-from eni_tasks.sandbox.ec2.instance_types import known_types
 from eni_tasks.sandbox.ec2.query import Position, token_of
 from eni_tasks.sandbox.ec2.records import (
     ElasticIp,
@@ -25,6 +24,7 @@ from eni_tasks.sandbox.ec2.records import (
     SecurityGroup,
     Subnet,
     Vpc,
+    known_types,
 )
 
 if TYPE_CHECKING:

@@ -13,9 +13,16 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from eni_tasks.sandbox.ec2.errors import Ec2Error, invalid_combination, invalid_value, not_found
-from eni_tasks.sandbox.ec2.instance_types import card_limit, known_types, type_of
 from eni_tasks.sandbox.ec2.interfaces import create_interface, prefixes_not_supported, remove_interface
-from eni_tasks.sandbox.ec2.records import Attachment, Instance, InstanceState, Interface
+from eni_tasks.sandbox.ec2.records import (
+    Attachment,
+    Instance,
+    InstanceState,
+    Interface,
+    card_limit,
+    known_types,
+    type_of,
+)
 from eni_tasks.sandbox.ec2.world import new_id
 
 if TYPE_CHECKING:
@@ -134,7 +141,7 @@ def _terminated(world: World, instance_id: str) -> None:
             remove_interface(world, interface)
         elif interface.attachment:
             _detached(world, interface.attachment.id)
-    world.keep_instance(instance_id, replace(instance, state="terminated", terminated_at=world.clock()))
+    world.keep_instance(instance_id, replace(instance, state="terminated"))
     world.later(world.knobs.terminated_shown_seconds, partial(world.keep_instance, instance_id, None))
 
 

@@ -13,8 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from eni_tasks.sandbox.ec2.errors import Ec2Error, invalid_combination, invalid_value, not_found
-from eni_tasks.sandbox.ec2.instance_types import type_of
-from eni_tasks.sandbox.ec2.records import Association, ElasticIp, Interface, InterfaceType
+from eni_tasks.sandbox.ec2.records import Association, ElasticIp, Interface, InterfaceType, type_of
 from eni_tasks.sandbox.ec2.world import OWNER_ID, new_id
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Network, ip_network
 from typing import TYPE_CHECKING
 
 from eni_tasks.sandbox.ec2.address_pools import IPV6_PREFIX_LENGTH, PREFIX_SIZE, RESERVED_COUNT
-from eni_tasks.sandbox.ec2.instance_types import card_limit, type_of
+from eni_tasks.sandbox.ec2.records import card_limit, type_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence

@@ -13,10 +13,10 @@ from eni_tasks.sandbox.ec2.world import OWNER_ID
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from eni_tasks.sandbox.ec2.instance_types import InstanceType
     from eni_tasks.sandbox.ec2.records import (
         ElasticIp,
         Instance,
+        InstanceType,
         Interface,
         RouteTable,
         SecurityGroup,

@@ -1,15 +1,15 @@
 """EC2's API over HTTP.
 
-`POST /` is the query protocol. `/sandbox/` is the control API (`control`; `admin` is its client).
+`POST /` is the query protocol. `/sandbox/` is the control API (`admin`).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from eni_tasks.sandbox.ec2.admin import Control
 from eni_tasks.sandbox.ec2.api import Ec2Sandbox
-from eni_tasks.sandbox.ec2.control import Control
-from eni_tasks.sandbox.serving import Dropped, Handler, Listener, Server
+from eni_tasks.sandbox.serving import Handler, Listener, Server
 
 if TYPE_CHECKING:
     from eni_tasks.sandbox.ec2.world import World
@@ -36,24 +36,17 @@ class Ec2Server(Server):
 
 class _Listener(Listener):
     sandbox: Ec2Sandbox
-    control: Control
 
 
 class _Handler(Handler):
     server: _Listener
 
-    def _answer(self) -> None:
-        body = self.body()
-        if self.answer_control(self.server.control, body):
-            return
-        try:
-            answer = self.server.sandbox.handle(body.decode(), _caller(self.headers.get("Authorization", "")))
-        except Dropped:
-            self.drop()
-            return
-        self.send(answer.status, "text/xml;charset=UTF-8", answer.body)
+    do_GET = do_POST = Handler.answer  # noqa: N815 - names that the base class looks for
 
-    do_GET = do_POST = _answer  # noqa: N815 - names that the base class looks for
+    def reply(self, body: bytes) -> None:
+        """See `Handler.reply`."""
+        answer = self.server.sandbox.handle(body.decode(), _caller(self.headers.get("Authorization", "")))
+        self.send(answer.status, "text/xml;charset=UTF-8", answer.body)
 
 
 def _caller(authorization: str) -> str:

@@ -1,6 +1,7 @@
 """The state of this EC2: tables of records, address pools, things that happen later, and one lock.
 
-This module keeps and finds records; `interfaces` and `instances` decide what EC2 allows.
+This module keeps and finds records; `interfaces` and `instances` decide what EC2 allows. `build_default_world` builds
+a network to start from.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections import deque
 from ipaddress import IPv4Network, IPv6Network
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+import msgspec
 from msgspec.structs import replace
 
 from eni_tasks.sandbox.ec2.address_pools import Ipv4Pool, Ipv6Pool
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 
 R = TypeVar("R", bound=Record)
 OWNER_ID = "123456789012"
+ZONES = "abcdef"
 
 
 class Index(Generic[R]):
@@ -313,3 +316,56 @@ class World:
 def new_id(prefix: str, serial: int) -> str:
     """Returns an id in EC2's form."""
     return f"{prefix}-{serial:017x}"
+
+
+class DefaultWorld(msgspec.Struct, frozen=True, kw_only=True):
+    """The ids of what was built; subnets are by zone ("a", "b", …)."""
+
+    world: World
+    vpc_id: str
+    node_subnets: dict[str, str]
+    pod_subnets: dict[str, str]
+    node_group: str
+    pod_group: str
+
+
+def build_default_world(
+    zone_count: int = 2, region: str = "eu-west-1", clock: Callable[[], float] = time.time
+) -> DefaultWorld:
+    """Build the network.
+
+    Nodes live in 10.0.0.0/16, a /20 per zone tagged `purpose=nodes`; pods in the secondary block
+    100.64.0.0/16, a /18 per zone (three at most) tagged `purpose=pods`. Zones, groups and route
+    tables carry names.
+
+    Args:
+        zone_count: 1 to 3.
+        region: names the zones.
+        clock: the time in seconds.
+
+    Returns:
+        The world with the ids of its parts.
+    """
+    world = World(clock, region)
+    vpc = world.add_vpc("10.0.0.0/16", ["100.64.0.0/16"], {"Name": "sandbox"})
+    zones = ZONES[:zone_count]
+    nodes: dict[str, str] = {}
+    pods: dict[str, str] = {}
+    for number, zone in enumerate(zones):
+        tags = {"Name": f"nodes-{zone}", "purpose": "nodes"}
+        nodes[zone] = world.add_subnet(vpc.id, zone, f"10.0.{16 * number}.0/20", tags).id
+        tags = {"Name": f"pods-{zone}", "purpose": "pods"}
+        pods[zone] = world.add_subnet(vpc.id, zone, f"100.64.{64 * number}.0/18", tags).id
+    world.add_route_table(vpc.id, main=True, tags={"Name": "main"})
+    for zone in zones:
+        world.add_route_table(vpc.id, [nodes[zone], pods[zone]], tags={"Name": f"private-{zone}"})
+    node_group = world.add_security_group(vpc.id, "nodes", {"Name": "nodes", "purpose": "nodes"})
+    pod_group = world.add_security_group(vpc.id, "pods", {"Name": "pods", "purpose": "pods"})
+    return DefaultWorld(
+        world=world,
+        vpc_id=vpc.id,
+        node_subnets=nodes,
+        pod_subnets=pods,
+        node_group=node_group.id,
+        pod_group=pod_group.id,
+    )

@@ -60,10 +60,15 @@ class Agent:
             "instance-type": instance.instance_type,
             "vpc-id": instance.vpc_id,
             "availability-zone": instance.availability_zone,
-            "node-subnet-id": instance.subnet_id,
             "first-interface-index": first_interface_index,
             "subnet-tags": dict(subnet_tags),
         }
+        return cls._in_its_places(instance, eni, watermarks)
+
+    @classmethod
+    def _in_its_places(cls, instance: Instance, eni: dict[str, Any], watermarks: Mapping[str, int]) -> dict[str, Any]:
+        """The spec of which `eni` holds what all kinds of agents write there."""
+        eni["node-subnet-id"] = instance.subnet_id
         return {"instance-id": instance.id, "eni": eni, "ipam": dict(watermarks)}
 
     def observe(self, obj: Body) -> None:
@@ -172,26 +177,10 @@ class Agent16(Agent):
         super().__init__(obj, used)
 
     @classmethod
-    def spec(
-        cls,
-        instance: Instance,
-        *,
-        watermarks: Mapping[str, int],
-        first_interface_index: int,
-        subnet_tags: Mapping[str, str],
-    ) -> dict[str, Any]:
-        """Returns the spec with which an agent creates its object; a configured index of 0 stays 1."""
-        eni = {
-            "instance-id": instance.id,
-            "instance-type": instance.instance_type,
-            "vpc-id": instance.vpc_id,
-            "availability-zone": instance.availability_zone,
-            "first-interface-index": first_interface_index or 1,
-            "subnet-tags": dict(subnet_tags),
-            "pre-allocate": 8,
-            **watermarks,
-        }
-        return {"eni": eni, "ipam": {}}
+    def _in_its_places(cls, instance: Instance, eni: dict[str, Any], watermarks: Mapping[str, int]) -> dict[str, Any]:
+        index = eni["first-interface-index"] or 1  # a configured index of 0 stays 1
+        own = {"instance-id": instance.id, "first-interface-index": index, "pre-allocate": 8}
+        return {"eni": eni | own | dict(watermarks), "ipam": {}}
 
     def observe(self, obj: Body) -> None:
         """Take a new version of the object over."""

@@ -13,7 +13,7 @@ from eni_tasks.sandbox.kube.admin import KubeControl
 from eni_tasks.sandbox.kube.api import Api, Request, Response
 from eni_tasks.sandbox.kube.store import NodeStore
 from eni_tasks.sandbox.kube.watches import IDLE, WatchBroken
-from eni_tasks.sandbox.serving import Dropped, Handler, Listener, Server
+from eni_tasks.sandbox.serving import Handler, Listener, Server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,29 +41,22 @@ class KubeServer(Server):
 
 class _Listener(Listener):
     api: Api
-    control: KubeControl
 
 
 class _Handler(Handler):
     server: _Listener
 
-    def _answer(self) -> None:
-        body = self.body()
-        if self.answer_control(self.server.control, body):
-            return
+    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = Handler.answer  # noqa: N815 - what the base class looks for
+
+    def reply(self, body: bytes) -> None:
+        """See `Handler.reply`; a watch is answered line by line."""
         get = self.headers.get
         request = Request(self.command, self.path, body, get("Content-Type", ""), get("Authorization", ""))
-        try:
-            response = self.server.api.answer(request)
-        except Dropped:
-            self.drop()
-            return
+        response = self.server.api.answer(request)
         if response.lines is None:
             self._respond(response)
         else:
             self._send_stream(response.lines)
-
-    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _answer  # noqa: N815 - names that the base class looks for
 
     def _respond(self, response: Response) -> None:
         wait = response.retry_after_seconds

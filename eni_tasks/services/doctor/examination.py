@@ -10,11 +10,11 @@ from eni_tasks.ports.doctor import ClusterRights, Ec2Rights, Sample, Workers
 from eni_tasks.services.doctor.cluster_checks import examine_cluster
 from eni_tasks.services.doctor.ec2_checks import examine_ec2, sample_of
 from eni_tasks.services.doctor.findings import Area, Finding
-from eni_tasks.services.doctor.node_checks import examine_nodes
 from eni_tasks.services.doctor.redis_checks import examine_journals, examine_redis
 from eni_tasks.services.doctor.running_checks import (
     examine_clocks,
     examine_instances,
+    examine_nodes,
     examine_switches,
     examine_watcher,
     examine_workers,

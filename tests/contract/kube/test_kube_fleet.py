@@ -13,7 +13,7 @@ import pytest
 from contract.kube_servers import ADMIN, MERGE_PATCH, NODES, KubeTarget, real_server
 
 from eni_tasks.sandbox.ec2.server import Ec2Server
-from eni_tasks.sandbox.ec2.worlds import build_default_world
+from eni_tasks.sandbox.ec2.world import build_default_world
 from eni_tasks.sandbox.kube.admin import write_kubeconfig
 from eni_tasks.sandbox.kube.schema import definition
 

@@ -9,8 +9,8 @@ import pytest
 from collecting_under_test import GRACE, PODS, collect, deletes, left, there
 
 from eni_tasks.adapters.ec2 import reads
-from eni_tasks.domain.tags import ownership
 from eni_tasks.errors import InvalidInput
+from eni_tasks.model.network import ownership
 from eni_tasks.model.work import Pass, WorkKind
 from eni_tasks.sandbox.ec2.knobs import Fault
 from eni_tasks.tasks.messages import CeleryMessages

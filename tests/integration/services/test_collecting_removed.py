@@ -8,8 +8,7 @@ import pumped
 import pytest
 from collecting_under_test import GRACE, NODE, PODS, deletes, left
 
-from eni_tasks.domain.tags import ownership
-from eni_tasks.model.network import InstanceId
+from eni_tasks.model.network import InstanceId, ownership
 from eni_tasks.model.work import WorkKind
 
 if TYPE_CHECKING:

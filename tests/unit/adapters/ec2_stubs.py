@@ -8,8 +8,7 @@ import boto3
 from botocore.stub import Stubber
 
 from eni_tasks.adapters.ec2.adapter import BotoEc2
-from eni_tasks.adapters.ec2.calls import Ec2Calls
-from eni_tasks.adapters.ec2.client import ClientOptions
+from eni_tasks.adapters.ec2.client import ClientOptions, Ec2Calls
 
 
 class StubbedEc2:

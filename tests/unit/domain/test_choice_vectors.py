@@ -7,11 +7,10 @@ from superseded import held, ours
 from vector_world import POLICY, cilium_object, infrastructure, interfaces, known_state, limits
 
 from eni_tasks.domain import subnets
-from eni_tasks.domain.blocked import Blocked
 from eni_tasks.domain.cilium_node import parse_node
 from eni_tasks.domain.creation import security_groups
 from eni_tasks.model.network import Limits
-from eni_tasks.model.plan import Reason
+from eni_tasks.model.plan import Blocked, Reason
 
 M5_LARGE = Limits(instance_type="m5.large", max_interfaces=3, ipv4_per_interface=10)
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 from superseded import held, ours
-from vector_world import POLICY, interfaces, known_state, limits, node_state
+from vector_world import NOW, POLICY, interfaces, known_state, limits, node_state
 
 from eni_tasks.domain import capacity, watermark
-from eni_tasks.domain.figures import figures
+from eni_tasks.domain.planner import plan
 from eni_tasks.model.node import Node
 from eni_tasks.model.plan import Figures
 
@@ -44,7 +44,7 @@ def test_needed_of_a_resource(vector):
         eth0 = interfaces(
             [{"id": "eni-0", "number": 0, "subnet": "s", "ip": "", "addresses": [], "security_groups": []}]
         )
-        known = figures(known_state(node, eth0), POLICY)
+        known = plan(known_state(node, eth0), POLICY, NOW).figures
         assert (known.needed, known.excess) == (expected["needed"], expected["excess"])
         return
     cap = node.max_allocate or capacity.instance_capacity(found, node)
@@ -97,7 +97,7 @@ def test_pre_allocate_default(vector):
 
 @pytest.mark.parametrize("vector", held("limits_capacity", kind="stats"))
 def test_figures(vector):
-    known, expected = figures(node_state(vector), POLICY), ours(vector)
+    known, expected = plan(node_state(vector), POLICY, NOW).figures, ours(vector)
     shown = {key: getattr(known, key) for key in ("capacity", "remaining_interfaces", "available")}
     assert shown == expected
 

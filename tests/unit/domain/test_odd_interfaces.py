@@ -9,7 +9,6 @@ from eni_tasks.domain import capacity
 from eni_tasks.domain.addresses import pool
 from eni_tasks.domain.creation import next_device_index
 from eni_tasks.domain.eni_entries import eni_entries
-from eni_tasks.domain.figures import figures
 from eni_tasks.domain.interface_item import interface_from_item
 from eni_tasks.domain.status import desired
 from eni_tasks.errors import InvalidInput
@@ -56,8 +55,8 @@ def test_an_interface_without_ipv4_takes_slot_and_index_and_is_never_pooled():
     assert next_device_index(state.interfaces, state.node) == 2
     assert set(pool(state.interfaces, state.node).values()) == {"eni-0"}
     assert "eni-1" not in eni_entries(CiliumNode(), state)
-    assert figures(state, POLICY).capacity == 20
-    assert figures(state, POLICY).free_slots == 1
+    assert planned(state).figures.capacity == 20
+    assert planned(state).figures.free_slots == 1
 
 
 def test_no_useless_create_where_it_takes_the_last_slot():
@@ -76,10 +75,10 @@ def test_addresses_on_another_card_stay_in_the_pool_and_nothing_is_added_there()
     assert set(pool(state.interfaces, state.node)) == {"10.0.1.0", "10.0.1.1", "10.5.1.0", "10.5.1.1"}
     assert set(desired(CiliumNode(), state, POLICY).pool) == {"10.0.1.0", "10.0.1.1", "10.5.1.0", "10.5.1.1"}
     assert planned(state).action == Assign(interface_id="eni-0", subnet_id="subnet-a", count=4)
-    assert figures(state, POLICY).capacity == 27 + 2
+    assert planned(state).figures.capacity == 27 + 2
     without_room = world(eni(0, 9), eni(1, 9), eni(2, 9), other, first_interface_index=0, used=29, pool=held)
     assert planned(without_room).action is None
-    assert figures(without_room, POLICY).needed == 0
+    assert planned(without_room).figures.needed == 0
 
 
 def test_a_default_card_that_is_not_0_gets_the_interfaces():
@@ -89,7 +88,7 @@ def test_a_default_card_that_is_not_0_gets_the_interfaces():
     assert isinstance(action, CreateInterface)
     assert (action.network_card, action.device_index) == (1, 1)
     assert action.security_groups == ("sg-node",)
-    assert figures(state, POLICY).free_slots == 2
+    assert planned(state).figures.free_slots == 2
 
 
 # -- VPCs and subnets ----------------------------------------------------------------------------

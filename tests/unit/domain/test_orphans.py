@@ -10,8 +10,7 @@ from vector_world import Vector, cases, load
 from worlds import eni, planned, world
 
 from eni_tasks.domain.orphans import Rule, being_created, created_for, judge, ours, refusal
-from eni_tasks.domain.tags import ownership
-from eni_tasks.model.network import Interface
+from eni_tasks.model.network import Interface, ownership
 from eni_tasks.model.plan import CreateInterface
 
 RULE = Rule(cluster="c1", vpc_ids=frozenset({"vpc-1"}), grace_seconds=300.0, removed_wait_seconds=25.0, most_count=25)
