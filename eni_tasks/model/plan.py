@@ -40,7 +40,6 @@ class Reason(StrEnum):
     NOT_RUNNING = "instance-not-running"
     DELETING = "node-is-being-deleted"
     IGNORED = "node-is-ignored"
-    INVALID_SPEC = "invalid-spec"
 
 
 class Blocked(NamedTuple):

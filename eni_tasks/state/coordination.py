@@ -11,8 +11,7 @@ from redis.exceptions import NoPermissionError
 
 from eni_tasks.model.network import NodeName, Value
 from eni_tasks.state.connection import Connection, milliseconds, time_ms, translated
-from eni_tasks.state.decoding import seconds, text
-from eni_tasks.state.orphans import scored
+from eni_tasks.state.decoding import scored, seconds, text
 
 
 class Progress(Value, frozen=True):

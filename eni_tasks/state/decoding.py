@@ -7,7 +7,7 @@ it. The next write of the same item replaces it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 import msgspec
@@ -75,3 +75,8 @@ def _number(value: bytes) -> float:
     if not _NUMBER.fullmatch(value) or not abs(found := float(value)) < LARGEST_NUMBER:
         raise ValueError("not a number")
     return found
+
+
+def scored(flat: Sequence[bytes]) -> list[tuple[bytes, float]]:
+    """Pairs of member and score, from the flat list that Redis answers WITHSCORES."""
+    return [(member, float(score)) for member, score in zip(flat[::2], flat[1::2], strict=True)]

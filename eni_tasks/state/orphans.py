@@ -6,12 +6,12 @@ StateUnavailable when Redis does not answer.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 
 from eni_tasks.model.network import InstanceId, InterfaceId
 from eni_tasks.model.work import Claim
 from eni_tasks.state.connection import Connection, milliseconds, time_ms
-from eni_tasks.state.decoding import text
+from eni_tasks.state.decoding import scored, text
 
 # Longer than any grace period: a pass comes as soon as one that waits is due.
 SEEN_KEPT_MS = 2 * 3_600_000
@@ -79,8 +79,3 @@ class OrphanHistory:
         time, flat = self._connection.send(("TIME",), ("ZRANGE", key, 0, -1, "WITHSCORES"))
         now_ms = time_ms(time)
         return {text(name): max(0.0, now_ms - float(since)) / 1000 for name, since in scored(flat)}
-
-
-def scored(flat: Sequence[bytes]) -> list[tuple[bytes, float]]:
-    """Pairs of member and score, from the flat list that Redis answers WITHSCORES."""
-    return [(member, float(score)) for member, score in zip(flat[::2], flat[1::2], strict=True)]

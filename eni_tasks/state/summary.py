@@ -12,10 +12,9 @@ from enum import StrEnum
 from eni_tasks.model.network import Infrastructure, NodeName, SubnetId, Value
 from eni_tasks.model.work import NODE_WORK, Pause, WorkKind
 from eni_tasks.state.connection import Command, Connection, Script, time_ms
-from eni_tasks.state.decoding import prose, seconds, text
+from eni_tasks.state.decoding import prose, scored, seconds, text
 from eni_tasks.state.limiter import LIMITS, decode_pause
 from eni_tasks.state.network import NetworkCache, decode_ledger
-from eni_tasks.state.orphans import scored
 
 PORTION_COUNT = 1000  # work hashes asked for at once
 
