@@ -89,7 +89,8 @@ def parse_node(obj: CiliumNode) -> Node:
     spec = obj.spec or Spec()
     eni, ipam = spec.eni or EniSpec(), spec.ipam or IpamSpec()
     status = obj.status or Status()
-    used = (status.ipam or IpamStatus()).used
+    shown = status.ipam or IpamStatus()
+    used = shown.used
     requested = (ipam.pools or Pools()).requested or ()
     return Node(
         name=NodeName(metadata.name),
@@ -114,8 +115,10 @@ def parse_node(obj: CiliumNode) -> Node:
         used=frozenset(used or ()),
         pool={address: entry.resource or "" if entry else "" for address, entry in (ipam.pool or {}).items()},
         shown_interfaces=frozenset((status.eni or EniStatus()).enis or ()),
+        release_ips={address: state or "" for address, state in (shown.release_ips or {}).items()},
         # Upstream's own test: an agent of 1.19 that took over fills `used` again and leaves the request behind.
         multi_pool=not used and any(each.pool == DEFAULT_POOL for each in requested if each),
+        old_fields=not spec.instance_id and bool(eni.instance_id),
         deleting=bool(metadata.deletion_timestamp),
         ignored=metadata.annotations is not None and metadata.annotations.ignore == "true",
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import IntEnum, StrEnum
 
 from eni_tasks.model.network import InstanceId, InterfaceId, SubnetId, Value
+from eni_tasks.model.node import ReleaseMemory
 
 
 class Urgency(IntEnum):
@@ -20,6 +21,7 @@ class Reason(StrEnum):
     """Why there is (or is not) something to do; constant words for logs, metrics and tests."""
 
     AT_SIZE = "at-size"
+    EXCESS = "excess"
     OUTLIVES_INSTANCE = "interface-would-outlive-instance"
     DEFICIT = "deficit"
     NO_INSTANCE_ID = "no-instance-id"
@@ -88,7 +90,16 @@ class SetDeleteOnTermination(Value, frozen=True, tag="set-delete-on-termination"
     attachment_id: str
 
 
-Action = Assign | CreateInterface | SetDeleteOnTermination
+class Unassign(Value, frozen=True, tag="unassign"):
+    """Give addresses and prefixes of one interface back; the agent has agreed to each of their addresses."""
+
+    interface_id: InterfaceId
+    subnet_id: SubnetId
+    addresses: tuple[str, ...] = ()
+    prefixes: tuple[str, ...] = ()
+
+
+Action = Assign | CreateInterface | SetDeleteOnTermination | Unassign
 
 
 class Plan(Value, frozen=True):
@@ -96,7 +107,8 @@ class Plan(Value, frozen=True):
 
     `explanation` are sentences for people, in the order in which they were decided; `reason` is the
     constant word for the outcome. `blocked` is true when something is needed that cannot be done:
-    the explanation's last sentence then says why and what to do.
+    the explanation's last sentence then says why and what to do. `release` is what the node's memory of releases is to
+    be from now on; None: nothing could be decided, so it stays.
     """
 
     action: Action | None
@@ -105,3 +117,4 @@ class Plan(Value, frozen=True):
     figures: Figures
     urgency: Urgency = Urgency.DEFICIT
     blocked: bool = False
+    release: ReleaseMemory | None = None
