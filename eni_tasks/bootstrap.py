@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from eni_tasks.adapters.ec2.adapter import BotoEc2
     from eni_tasks.adapters.kube.client import KubeClient
     from eni_tasks.adapters.kube.feed import KubeNodeFeed
+    from eni_tasks.adapters.kube.nodes import KubeNodes
 
 ORPHANS_PER_PASS = 25  # as Cilium: this bounds what a wrong rule could do in one pass
 CONNECTIONS = 64  # to Redis, EC2 and the API server each: more than any worker has threads
@@ -46,7 +47,7 @@ CONNECTIONS = 64  # to Redis, EC2 and the API server each: more than any worker 
 class Services:
     """The services of one process; each is built when it is first asked for.
 
-    A process that only publishes needs no EC2, one that only maintains needs no API server.
+    A process that only publishes needs no EC2; one that only maintains needs the API server only for releases.
 
     Args:
         settings: what the operator decided.
@@ -92,6 +93,13 @@ class Services:
         return KubeClient(self.settings.kube_timeout_seconds, CONNECTIONS)
 
     @cached_property
+    def nodes(self) -> KubeNodes:
+        """CiliumNodes, one by one."""
+        from eni_tasks.adapters.kube.nodes import KubeNodes  # noqa: PLC0415 - see the top
+
+        return KubeNodes(self.kube)
+
+    @cached_property
     def node_feed(self) -> KubeNodeFeed:
         """What the watcher follows."""
         from eni_tasks.adapters.kube.feed import KubeNodeFeed  # noqa: PLC0415 - see the top
@@ -134,7 +142,7 @@ class Services:
     @cached_property
     def maintain(self) -> Maintain:
         """Brings a node's pool to size."""
-        return Maintain(self.work, self.mutator, self.policy)
+        return Maintain(self.work, self.mutator, self.policy, lambda: self.nodes)
 
     @cached_property
     def orphans(self) -> OrphanCollector:
@@ -150,9 +158,7 @@ class Services:
     @cached_property
     def publish(self) -> Publish:
         """Writes a node's object."""
-        from eni_tasks.adapters.kube.nodes import KubeNodes  # noqa: PLC0415 - see the top
-
-        return Publish(self.state, self.work, KubeNodes(self.kube), self.ingest, self.policy)
+        return Publish(self.state, self.work, self.nodes, self.ingest, self.policy)
 
     @cached_property
     def refresh(self) -> Refresh:

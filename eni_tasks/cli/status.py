@@ -21,7 +21,7 @@ from eni_tasks.cli.processes import services
 from eni_tasks.cli.status_pages import fleet_page, node_page, work_lines
 from eni_tasks.errors import InvalidInput
 from eni_tasks.model.node import node_name
-from eni_tasks.model.plan import Action, Assign, SetDeleteOnTermination
+from eni_tasks.model.plan import Action, Assign, SetDeleteOnTermination, Unassign
 from eni_tasks.tasks.registry import QUEUES
 
 
@@ -79,6 +79,9 @@ def action_text(action: Action | None) -> str:
         return f"assign {action.count} addresses to {action.interface_id} in {action.subnet_id}"
     if isinstance(action, SetDeleteOnTermination):
         return f"have {action.interface_id} deleted together with its instance"
+    if isinstance(action, Unassign):
+        names = ", ".join((*action.prefixes, *action.addresses))
+        return f"unassign {names} from {action.interface_id} in {action.subnet_id}"
     groups = ", ".join(action.security_groups)
     return (
         f"create an interface in {action.subnet_id} with {action.secondary_count} addresses and groups {groups}, "

@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     from eni_tasks.model.node import Node
 
 
+def expanded(name: str) -> tuple[str, ...]:
+    """List the addresses of a prefix; an address is its own only one."""
+    return tuple(map(str, IPv4Network(name))) if "/" in name else (name,)
+
+
 def pod_addresses(interface: Interface, node: Node) -> tuple[str, ...]:
     """List an interface's addresses in EC2's order, prefixes expanded after them.
 
@@ -31,8 +36,8 @@ def pod_addresses(interface: Interface, node: Node) -> tuple[str, ...]:
         Primary (only if asked for), secondaries, then all sixteen addresses of each /28.
     """
     primary = (interface.primary_address,) if node.use_primary_address else ()
-    expanded = tuple(str(address) for prefix in interface.prefixes for address in IPv4Network(prefix))
-    return primary + interface.addresses + expanded
+    of_prefixes = tuple(address for prefix in interface.prefixes for address in expanded(prefix))
+    return primary + interface.addresses + of_prefixes
 
 
 def may_use(node: Node, addresses: Iterable[str]) -> frozenset[str]:

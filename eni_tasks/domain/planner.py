@@ -2,14 +2,16 @@
 
 One step at a time: the service that carries out the action records what EC2 answered and asks again. Gates
 come first (facts that are unknown lead to nothing), then the need, then existing interfaces before
-new ones. Nothing here knows how an action is carried out.
+new ones. Only a node that needs nothing releases anything. Nothing here knows how an action is carried out.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from eni_tasks.domain import capacity, creation, placement, watermark
+import msgspec
+
+from eni_tasks.domain import capacity, creation, placement, release, watermark
 from eni_tasks.domain.eligibility import eligible, occupying
 from eni_tasks.domain.eni_entries import eni_entries, unlisted
 from eni_tasks.domain.figures import cap, figures
@@ -53,8 +55,8 @@ def plan(state: NodeState, policy: Policy, now: float) -> Plan:
         return _answer(known, None, gate.reason, (gate.sentence,), blocked=unread or gate.reason in _TROUBLE)
     hidden = unlisted(state, entries)
     if known.needed == 0:
-        return _outliving(state, policy, known, now) or _complete(state, policy, gate, known, hidden)
-    return _serve(state, policy, gate, known, hidden, now)
+        return _outliving(state, policy, known, now) or _complete(state, policy, gate, known, hidden, now)
+    return _releasing_nothing(_serve(state, policy, gate, known, hidden, now))
 
 
 def _gate(state: NodeState) -> Blocked | Limits:
@@ -207,7 +209,9 @@ def _outliving(state: NodeState, policy: Policy, known: Figures, now: float) -> 
     return None
 
 
-def _complete(state: NodeState, policy: Policy, limits: Limits, known: Figures, hidden: str) -> Plan:
+def _complete(  # noqa: PLR0913 - what the run has found out so far
+    state: NodeState, policy: Policy, limits: Limits, known: Figures, hidden: str, now: float
+) -> Plan:
     node = state.node
     uncapped = watermark.needed(
         available=known.available,
@@ -218,7 +222,27 @@ def _complete(state: NodeState, policy: Policy, limits: Limits, known: Figures, 
     )
     before = (hidden,) if hidden else ()
     if uncapped == 0:
-        return _answer(known, None, Reason.AT_SIZE, (*before, f"{_holds(node, known)}: nothing is needed."))
+        return _release(state, policy, known, now, (*before, f"{_holds(node, known)}: nothing is needed."))
+    return _releasing_nothing(_at_capacity(state, limits, known, hidden))
+
+
+def _release(state: NodeState, policy: Policy, known: Figures, now: float, before: tuple[str, ...]) -> Plan:
+    """Look at what is in excess, unless the facts may be wrong about it."""
+    at_size = _answer(known, None, Reason.AT_SIZE, before)
+    if (state.facts and state.facts.lacking) or _too_old(state, policy, now):
+        return at_size
+    found = release.look(state, policy, known, now)
+    return msgspec.structs.replace(
+        at_size,
+        action=found.action,
+        reason=Reason.EXCESS if found.action else Reason.AT_SIZE,
+        explanation=(*before, *found.explanation),
+        release=found.memory,
+    )
+
+
+def _at_capacity(state: NodeState, limits: Limits, known: Figures, hidden: str) -> Plan:
+    node = state.node
     if hidden:
         why = (f"{_holds(node, known)}: with what can't be shown that is all it may hold.", hidden)
         return _answer(known, None, Reason.SUBNET_NOT_LISTED, why, blocked=True)
@@ -245,6 +269,10 @@ def _no_capacity(node: Node, limits: Limits) -> str:
 
 def _holds(node: Node, known: Figures) -> str:
     return f"{node.name} holds {known.available} addresses, {known.used} used"
+
+
+def _releasing_nothing(decided: Plan) -> Plan:
+    return msgspec.structs.replace(decided, release=release.NO_RELEASE)
 
 
 def _answer(

@@ -172,9 +172,10 @@ class OperatorStatus(Value, frozen=True):
 
 
 class IpamStatus(Value, frozen=True, rename="kebab"):
-    """`status.ipam`; `used` is the agent's."""
+    """`status.ipam`; `used` is the agent's, `release_ips` maps address to state (see `model.node.Mark`)."""
 
     used: dict[str, UsedEntry | None] | None = None
+    release_ips: dict[str, str | None] | None = None
     operator_status: OperatorStatus | None = None
 
 

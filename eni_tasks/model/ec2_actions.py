@@ -27,13 +27,13 @@ class Bucket(NamedTuple):
 
 
 class Read(NamedTuple):
-    """An action that changes nothing. `optional` ones are called only with a setting that asks for it.
+    """An action that changes nothing. One with a `setting` is called only if that setting is given.
 
     `bucket` is AWS's documented rate limit of reads with a filter or pages, as all of ours are.
     """
 
     name: str
-    optional: bool = False
+    setting: str = ""
     bucket: Bucket = Bucket(100, 20)
 
 
@@ -44,6 +44,7 @@ class Mutation(NamedTuple):
         name: as in EC2's API.
         bucket: AWS's documented rate limit, per account and Region.
         touches: the scope of each resource type (as in IAM's ARNs) that EC2 checks rights on.
+        setting: it is called only if that setting is given; "" if it always is.
         asked_of: what `doctor` must know for a dry run, by the field's name in `ports.doctor.Sample`; empty where it
             asks about an interface that does not exist.
     """
@@ -51,6 +52,7 @@ class Mutation(NamedTuple):
     name: str
     bucket: Bucket
     touches: Mapping[str, Scope]
+    setting: str = ""
     asked_of: tuple[str, ...] = ()
 
 
@@ -61,7 +63,7 @@ READS = (
     Read("DescribeSecurityGroups"),
     Read("DescribeRouteTables"),
     Read("DescribeInstanceTypes"),
-    Read("DescribeInstances", optional=True),
+    Read("DescribeInstances", setting="instance_tags"),
 )
 
 INTERFACE, INSTANCE, SUBNET, GROUP = "network-interface", "instance", "subnet", "security-group"
@@ -89,6 +91,7 @@ MUTATIONS = (
     ),
     # On any interface: pods also use the addresses of the one that an instance was launched with.
     Mutation("AssignPrivateIpAddresses", Bucket(100, 5), {INTERFACE: Scope.ANY}),
+    Mutation("UnassignPrivateIpAddresses", Bucket(100, 5), {INTERFACE: Scope.ANY}, setting="release_excess"),
     Mutation("DeleteNetworkInterface", Bucket(100, 5), {INTERFACE: Scope.OURS}),
 )
 

@@ -95,6 +95,10 @@ class Ec2(Protocol):
         """Assign `count` more secondary addresses; returns the new ones, as EC2 confirmed them."""
         ...
 
+    def unassign(self, interface_id: InterfaceId, addresses: Sequence[str], prefixes: Sequence[str]) -> None:
+        """Give secondary addresses and /28 prefixes back, all or none; at least one."""
+        ...
+
     def delete_interface(self, interface_id: InterfaceId) -> None:
         """Delete an unattached interface; one that is not there counts as done."""
         ...

@@ -1,9 +1,9 @@
 """What EC2 permits us to do, asked without doing it: `ports.doctor.Ec2Rights`.
 
-EC2 answers a dry run with DryRunOperation where the real call would be permitted. Two mutations are asked about an
-interface that cannot exist: AssignPrivateIpAddresses, which has no DryRun parameter, and DeleteNetworkInterface, so
-that a server or proxy that ignores DryRun deletes nothing. For those two, EC2's answer that there is no such interface
-means that the rights were checked and suffice.
+EC2 answers a dry run with DryRunOperation where the real call would be permitted. Some mutations are asked about an
+interface that cannot exist: AssignPrivateIpAddresses and UnassignPrivateIpAddresses, which have no DryRun parameter,
+and DeleteNetworkInterface, so that a server or proxy that ignores DryRun deletes nothing. For those, EC2's answer that
+there is no such interface means that the rights were checked and suffice.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from eni_tasks.ports.doctor import Permission, Right, Sample
 NOT_AN_INTERFACE = "eni-00000000000000000"
 DENIED = frozenset({"UnauthorizedOperation", "AccessDenied", "AccessDeniedException"})
 REASON_CHARACTERS = 300  # EC2 appends kilobytes of encoded text to a denial
-NO_DRY_RUN = "AssignPrivateIpAddresses"
+NO_DRY_RUN = frozenset({"AssignPrivateIpAddresses", "UnassignPrivateIpAddresses"})
+NOT_AN_ADDRESS = "192.0.2.1"
 
 Parameters = dict[str, Any]
 
@@ -59,6 +60,10 @@ def _assign(_: Sample) -> Parameters:
     return {"NetworkInterfaceId": NOT_AN_INTERFACE, "SecondaryPrivateIpAddressCount": 1}
 
 
+def _unassign(_: Sample) -> Parameters:
+    return {"NetworkInterfaceId": NOT_AN_INTERFACE, "PrivateIpAddresses": [NOT_AN_ADDRESS]}
+
+
 def _delete(_: Sample) -> Parameters:
     return {"NetworkInterfaceId": NOT_AN_INTERFACE}
 
@@ -69,6 +74,7 @@ _PARAMETERS: dict[str, Callable[[Sample], Parameters]] = {
     "AttachNetworkInterface": _attach,
     "ModifyNetworkInterfaceAttribute": _modify,
     "AssignPrivateIpAddresses": _assign,
+    "UnassignPrivateIpAddresses": _unassign,
     "DeleteNetworkInterface": _delete,
 }
 
@@ -105,7 +111,7 @@ class Ec2DryRuns:
             why = f"there is nothing to ask about yet: {', '.join(missing)} of an interface of ours"
             return Permission(action=action, right=Right.UNKNOWN, why=why)
         parameters = _PARAMETERS[action](sample) if mutation else {}
-        if action != NO_DRY_RUN:
+        if action not in NO_DRY_RUN:
             parameters["DryRun"] = True
         try:
             self._calls.mutate(action, **parameters)

@@ -101,6 +101,13 @@ class Ec2Mutations:
             raise malformed(action, f"for {interface_id} names {len(addresses)} addresses, not {count}", mutation=True)
         return addresses
 
+    def unassign(self, interface_id: InterfaceId, addresses: Sequence[str], prefixes: Sequence[str]) -> None:
+        """Give secondary addresses and /28 prefixes back, all or none; see the port."""
+        # EC2 refuses an empty list.
+        named = {"PrivateIpAddresses": list(addresses), "Ipv4Prefixes": list(prefixes)}
+        given = {field: values for field, values in named.items() if values}
+        self._calls.mutate("UnassignPrivateIpAddresses", NetworkInterfaceId=interface_id, **given)
+
     def delete_interface(self, interface_id: InterfaceId) -> None:
         """Delete an unattached interface; see the port."""
         try:

@@ -1,0 +1,110 @@
+"""Giving excess addresses back: look at the object once more, acquire, call, record."""
+
+from __future__ import annotations
+
+import time
+
+import msgspec
+
+from eni_tasks.domain.addresses import expanded
+from eni_tasks.domain.cilium_node import parse_node
+from eni_tasks.domain.lacking import PROOF_SECONDS
+from eni_tasks.domain.release import objection
+from eni_tasks.errors import ClusterRefused, ClusterUnavailable, Ec2Error, LeaseLost
+from eni_tasks.model.network import Interface
+from eni_tasks.model.plan import Unassign
+from eni_tasks.model.state import NodeState, Outcome
+from eni_tasks.model.work import Claim
+from eni_tasks.observability.logs import logger
+from eni_tasks.ports.kube import CiliumNodes
+from eni_tasks.services.lease_renewer import local_seconds
+from eni_tasks.services.mutate import Mutator
+from eni_tasks.services.refusals import Step, react_to_refusal
+
+ACTION = "UnassignPrivateIpAddresses"
+OUTAGE_WAIT_SECONDS = 30.0  # nothing is urgent about a release
+
+
+def release_addresses(mutator: Mutator, nodes: CiliumNodes, claim: Claim, state: NodeState, action: Unassign) -> Step:
+    """Give addresses back and record it, if the object still says that the agent has let them go.
+
+    The stored object may be older than what the agent has done since, so it is read from the API server right before
+    the call, which is not sent if it comes later than that by more than a few seconds.
+
+    Args:
+        mutator: makes the call.
+        nodes: the API server.
+        claim: the right to change the node.
+        state: what the plan was made from.
+        action: the plan's action.
+
+    Returns:
+        What came of it; refusals included.
+
+    Raises:
+        LeaseLost, Postponed: nothing was sent, or another worker has continued since.
+        NodeGone: the object was deleted.
+        InvalidInput: the object can't be understood.
+    """
+    node, seen_at, began_at = state.node, local_seconds(), time.monotonic()
+    try:
+        why_not = objection(node, parse_node(nodes.get(node.name)), action)
+    except (ClusterUnavailable, ClusterRefused) as error:
+        return Step(stop=True, again_after_seconds=OUTAGE_WAIT_SECONDS, trouble=f"nothing is released: {error}")
+    if why_not:
+        # The watch, or else the next read, brings what changed, and the node is planned again.
+        logger().info("release_not_made", interface=action.interface_id, reason=why_not)
+        return Step(stop=True, did=f"released nothing from {action.interface_id}: {why_not}")
+    try:
+        mutator.call(
+            claim,
+            ACTION,
+            lambda: mutator.ec2.unassign(action.interface_id, action.addresses, action.prefixes),
+            urgent=False,
+            instance_id=node.instance_id,
+            seen_at=seen_at,
+        )
+    except Ec2Error as error:
+        _observe(mutator, action, began_at, "failed")
+        return react_to_refusal(mutator, error, claim, state, action.subnet_id)
+    return _record(mutator, claim, state, action, began_at)
+
+
+def _record(mutator: Mutator, claim: Claim, state: NodeState, action: Unassign, began_at: float) -> Step:
+    node = state.node
+    names = (*action.prefixes, *action.addresses)
+    count = sum(len(expanded(name)) for name in names)
+    mutator.counters.count("ipam_ip_release_ops", {"subnet_id": action.subnet_id}, count)
+    _observe(mutator, action, began_at, "success")
+    now = mutator.state.now()
+    before = state.facts.released if state.facts else {}
+    outcome = Outcome(
+        instance_id=node.instance_id,
+        interfaces=(left := tuple(_without(interface, action) for interface in state.interfaces or ())),
+        released={name: at for name, at in before.items() if now - at < PROOF_SECONDS} | dict.fromkeys(names, now),
+        event=(
+            ACTION,
+            {"node": node.name, "interface": action.interface_id, "subnet": action.subnet_id, "count": count},
+        ),
+    )
+    if not mutator.state.runs.record(claim, outcome):
+        raise LeaseLost(
+            f"node {node.name}: a later claim wrote already; that {count} addresses are gone is for it to read"
+        )
+    return Step(did=f"released {count} addresses of {action.interface_id}", changed=True, interfaces=left)
+
+
+def _without(interface: Interface, action: Unassign) -> Interface:
+    if interface.id != action.interface_id:
+        return interface
+    return msgspec.structs.replace(
+        interface,
+        addresses=tuple(address for address in interface.addresses if address not in action.addresses),
+        prefixes=tuple(prefix for prefix in interface.prefixes if prefix not in action.prefixes),
+    )
+
+
+def _observe(mutator: Mutator, action: Unassign, began_at: float, status: str) -> None:
+    kind = "releaseIPPrefixes" if action.prefixes else "releaseIP"
+    labels = {"type": kind, "status": status, "subnet_id": action.subnet_id}
+    mutator.counters.observe("ipam_release_duration_seconds", labels, time.monotonic() - began_at)
