@@ -26,6 +26,7 @@ from eni_tasks.services.mutate import Mutator, busy_seconds
 from eni_tasks.services.publish import Publish
 from eni_tasks.services.read_limits import ReadLimits
 from eni_tasks.services.refresh import Refresh
+from eni_tasks.services.release import LastLook
 from eni_tasks.services.status import Status
 from eni_tasks.services.tick import Ticker
 from eni_tasks.services.work import Work
@@ -142,7 +143,7 @@ class Services:
     @cached_property
     def maintain(self) -> Maintain:
         """Brings a node's pool to size."""
-        return Maintain(self.work, self.mutator, self.policy, lambda: self.nodes)
+        return Maintain(self.work, self.mutator, self.policy, self._last_look)
 
     @cached_property
     def orphans(self) -> OrphanCollector:
@@ -199,6 +200,11 @@ class Services:
 
         options = ClientOptions(read_timeout_seconds=self.settings.ec2_timeout_seconds)
         return Doctor(self.settings, self.state, lambda: KubeAccess(self.kube), Ec2DryRuns(options), workers)
+
+    def _last_look(self) -> LastLook:
+        from eni_tasks.adapters.kube.node_use import KubeNodeUses  # noqa: PLC0415 - see the top
+
+        return LastLook(self.nodes, KubeNodeUses(self.kube), self.settings.release_delay_seconds)
 
     @property
     def _quiet_seconds(self) -> float:

@@ -124,6 +124,16 @@ def parse_node(obj: CiliumNode, now: float = 0.0) -> Node:
     )
 
 
+def own_addresses(obj: CiliumNode) -> frozenset[str]:
+    """List the addresses that a node and its agent have for themselves, both families."""
+    spec = obj.spec or Spec()
+    named = {each.ip for each in spec.addresses or () if each}
+    for part in (spec.health, spec.ingress):
+        if part is not None:
+            named |= {part.ipv4, part.ipv6}
+    return frozenset(address for address in named if address)
+
+
 def creation_seconds(obj: CiliumNode) -> int:
     """Give when an object was created, in seconds since 1970; 0 if it does not say."""
     try:

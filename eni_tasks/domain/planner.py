@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from eni_tasks.domain import capacity, creation, placement, release, watermark
+from eni_tasks.domain import capacity, creation, given_up, placement, release, watermark
 from eni_tasks.domain.eligibility import eligible, occupying
 from eni_tasks.domain.eni_entries import eni_entries, unlisted
 from eni_tasks.domain.figures import cap, figures
@@ -56,7 +56,7 @@ def plan(state: NodeState, policy: Policy, now: float) -> Plan:
     hidden = unlisted(state, entries)
     if known.needed == 0:
         return _outliving(state, policy, known, now) or _complete(state, policy, gate, known, hidden, now)
-    return _releasing_nothing(_serve(state, policy, gate, known, hidden, now))
+    return _releasing_nothing(state, policy, now, _serve(state, policy, gate, known, hidden, now))
 
 
 def _gate(state: NodeState) -> Blocked | Limits:
@@ -223,15 +223,18 @@ def _complete(  # noqa: PLR0913 - what the run has found out so far
     before = (hidden,) if hidden else ()
     if uncapped == 0:
         return _release(state, policy, known, now, (*before, f"{_holds(node, known)}: nothing is needed."))
-    return _releasing_nothing(_at_capacity(state, limits, known, hidden))
+    return _releasing_nothing(state, policy, now, _at_capacity(state, limits, known, hidden))
 
 
 def _release(state: NodeState, policy: Policy, known: Figures, now: float, before: tuple[str, ...]) -> Plan:
     """Look at what is in excess, unless the facts may be wrong about it."""
     at_size = _answer(known, None, Reason.AT_SIZE, before)
-    if (state.facts and state.facts.lacking) or _too_old(state, policy, now):
+    if _may_be_wrong(state, policy, now):
         return at_size
-    found = release.look(state, policy, known, now)
+    if state.node.demand is not None:
+        found = given_up.look(state, policy, known.excess, now)
+    else:
+        found = release.look(state, policy, known, now)
     return msgspec.structs.replace(
         at_size,
         action=found.action,
@@ -271,8 +274,19 @@ def _holds(node: Node, known: Figures) -> str:
     return f"{node.name} holds {known.available} addresses, {known.used} used"
 
 
-def _releasing_nothing(decided: Plan) -> Plan:
-    return msgspec.structs.replace(decided, release=release.NO_RELEASE)
+def _releasing_nothing(state: NodeState, policy: Policy, now: float, decided: Plan) -> Plan:
+    """Forget what was to be released; what an agent of Cilium 1.20 has given up is known for longer."""
+    memory = release.NO_RELEASE
+    if state.node.demand is not None:
+        if _may_be_wrong(state, policy, now):
+            return decided
+        memory = given_up.look(state, policy, 0, now).memory
+    return msgspec.structs.replace(decided, release=memory)
+
+
+def _may_be_wrong(state: NodeState, policy: Policy, now: float) -> bool:
+    """Whether the facts may be wrong about what could be released."""
+    return bool(state.facts and state.facts.lacking) or _too_old(state, policy, now) is not None
 
 
 def _answer(

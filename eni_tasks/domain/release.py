@@ -253,8 +253,13 @@ def objection(planned: Node, fresh: Node, action: Unassign) -> str:
 
 
 def _ways(node: Node) -> tuple[object, ...]:
-    watermarks = (node.min_allocate, node.pre_allocate, node.max_allocate, node.max_above_watermark)
-    return node.old_fields, node.demand is None, node.first_interface_index, node.use_primary_address, watermarks
+    return node.old_fields, node.demand is None, *watermarks(node)
+
+
+def watermarks(node: Node) -> tuple[int, ...]:
+    """Give what decides how many addresses a node may hold, and on which interfaces."""
+    marks = (node.min_allocate, node.pre_allocate, node.max_allocate, node.max_above_watermark)
+    return (*marks, node.first_interface_index, node.use_primary_address)
 
 
 # -- words ---------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ import msgspec
 from eni_tasks.domain import capacity, release
 from eni_tasks.domain.addresses import pod_addresses
 from eni_tasks.domain.eni_entries import eni_entries, usable_pool
+from eni_tasks.domain.given_up import given_up_addresses
 from eni_tasks.domain.json_patch import Operation, PatchWriter, Path
 from eni_tasks.errors import InvalidInput
 from eni_tasks.model.cilium_node import (
@@ -115,7 +116,8 @@ def desired(obj: CiliumNode, state: NodeState, policy: Policy) -> Desired:
         return Desired(None, None, None, None, state.memory.trouble)
     enis = eni_entries(obj, state)
     default = capacity.pre_allocate_default(limits, node, interfaces, policy.pre_allocate_default)
-    withdrawn = release.asked_addresses(state, release.Contract.WITHDRAWAL)
+    # An agent of 1.19 that takes over from one of 1.20 hands addresses out from the pool.
+    withdrawn = release.asked_addresses(state, release.Contract.WITHDRAWAL) | given_up_addresses(state)
     pool = {address: each for address, each in usable_pool(state, enis).items() if address not in withdrawn}
     trouble, pools = state.memory.trouble, node.demand is not None
     return Desired(enis, pool, _release_ips(obj, state), default, trouble, pools)

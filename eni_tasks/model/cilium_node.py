@@ -115,9 +115,25 @@ class IpamSpec(Value, frozen=True, rename="kebab"):
     pools: Pools | None = None
 
 
+class NodeAddress(Value, frozen=True):
+    """An entry of `spec.addresses`: an address of the node itself, such as its internal one for Cilium."""
+
+    ip: str | None = None
+
+
+class AgentAddresses(Value, frozen=True):
+    """`spec.health` and `spec.ingress`: addresses that the agent takes for itself."""
+
+    ipv4: str | None = None
+    ipv6: str | None = None
+
+
 class Spec(Value, frozen=True, rename="kebab"):
     """`spec`."""
 
+    addresses: tuple[NodeAddress | None, ...] | None = None
+    health: AgentAddresses | None = None
+    ingress: AgentAddresses | None = None
     instance_id: InstanceIdText | None = None
     eni: EniSpec | None = None
     ipam: IpamSpec | None = None

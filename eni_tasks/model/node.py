@@ -99,13 +99,16 @@ class ReleaseMemory(Value, frozen=True):
 
     It is valid for one `contract` (how the agent is asked, see `domain.release.Contract`) and one state `generation`
     only. `since` is when a name became a candidate for release, without interruption from then on. `asked` are those
-    that the agent is asked to give up, and since when.
+    that the agent is asked to give up, and since when. For an agent of Cilium 1.20 the names are blocks, and `listed`
+    are those of the instance's blocks that it listed at the last look, when its object gave `pre_allocate`.
     """
 
     contract: str = ""
     generation: str = ""
     since: dict[str, float] = {}
     asked: dict[str, float] = {}
+    listed: tuple[str, ...] = ()
+    pre_allocate: int = 0
 
 
 class Memory(Value, frozen=True):

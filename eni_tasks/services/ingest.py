@@ -105,10 +105,12 @@ class Ingest:
             self._begin_new_machine(old, node)
             new.reads.append(node.name)
         elif (wanted := self._agents_part(node, old)) != (had := self._agents_part(old, old)):
-            if figures.needed > 0 or self._releases(node, figures):
+            if figures.needed > 0 or self._releases(node, old, figures):
                 new.maintain.append((node.name, _urgency(node, figures)))
-            agents = {"used": had.used, "release_ips": had.release_ips, "demand": had.demand}
-            if msgspec.structs.replace(wanted, **agents) != had:
+            # An agent of another contract may be shown another pool.
+            demand = had.demand if wanted.demand is not None else None
+            shown = msgspec.structs.replace(wanted, used=had.used, release_ips=had.release_ips, demand=demand)
+            if shown != had:
                 new.publish.append((node.name, Urgency.DEFICIT))
         else:
             return
@@ -184,9 +186,13 @@ class Ingest:
             node, pool={}, shown_interfaces=frozenset(), pre_allocate=pre_allocate, release_ips=answers
         )
 
-    def _releases(self, node: Node, figures: Figures) -> bool:
+    def _releases(self, node: Node, old: Node, figures: Figures) -> bool:
         """Whether a change may matter to addresses that are in excess, or that are about to be given back."""
-        return self._policy.release_excess and (figures.excess > 0 or bool(node.release_ips))
+        if not self._policy.release_excess:
+            return False
+        if node.demand is None or old.demand is None:
+            return node.demand is not old.demand or figures.excess > 0 or bool(node.release_ips)
+        return node.demand.listed != old.demand.listed
 
 
 def _urgency(node: Node, figures: Figures) -> Urgency:

@@ -23,12 +23,11 @@ from eni_tasks.model.node import Memory, Policy
 from eni_tasks.model.plan import Assign, Plan, Reason, SetDeleteOnTermination, Unassign, Urgency
 from eni_tasks.model.state import NodeState
 from eni_tasks.model.work import Claim, WorkKind
-from eni_tasks.ports.kube import CiliumNodes
 from eni_tasks.services.assign import assign_addresses
 from eni_tasks.services.create_interface import InterfaceCreator
 from eni_tasks.services.mutate import AddressesTaken, Mutator, Postponed
 from eni_tasks.services.refusals import Step
-from eni_tasks.services.release import release_addresses
+from eni_tasks.services.release import LastLook, release_addresses
 from eni_tasks.services.work import Report, Work
 from eni_tasks.state.runs import RunEnd
 
@@ -51,11 +50,11 @@ class Maintain:
         work: claims and ends runs.
         mutator: makes the calls.
         policy: what the settings decide for all nodes.
-        nodes: gives the way to the API server, for releases only.
+        last_look: gives the way to the API server, for releases only.
     """
 
-    def __init__(self, work: Work, mutator: Mutator, policy: Policy, nodes: Callable[[], CiliumNodes]) -> None:
-        self._nodes = nodes
+    def __init__(self, work: Work, mutator: Mutator, policy: Policy, last_look: Callable[[], LastLook]) -> None:
+        self._last_look = last_look
         self._state = mutator.state
         self._work = work
         self._mutator = mutator
@@ -130,7 +129,8 @@ class Maintain:
         if isinstance(decision.action, SetDeleteOnTermination):
             return self._creator.set_delete_on_termination(claim, state, decision.action)
         if isinstance(decision.action, Unassign):
-            return release_addresses(self._mutator, self._nodes(), claim, state, decision.action)
+            memory = decision.release or state.memory.release
+            return release_addresses(self._mutator, self._last_look(), claim, state, decision.action, memory)
         began_at = time.monotonic()
         if isinstance(decision.action, Assign):
             kind, step = "allocateIP", assign_addresses(self._mutator, claim, state, decision.action, urgent=urgent)
@@ -195,7 +195,7 @@ def _learned(state: NodeState, decision: Plan, step: Step) -> tuple[Memory, floa
         reasons=decision.explanation,
         last_action=step.did or memory.last_action,
         trouble=step.trouble if step.stop else memory.trouble,
-        release=memory.release if decision.release is None else decision.release,
+        release=next(each for each in (step.release, decision.release, memory.release) if each is not None),
     )
     return memory, again
 

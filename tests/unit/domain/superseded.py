@@ -17,6 +17,8 @@ FILES = (
     "limits_capacity",
     "action_allocate",
     "action_create",
+    "action_release",
+    "release_handshake",
     "subnet_choice",
     "security_groups",
     "field_mapping",
@@ -38,6 +40,7 @@ _INDEX_ABSENT = "F3: an absent first-interface-index is 0"
 _TOO_FULL = "M-03, B33: a subnet that cannot give an interface an address for pods is not chosen"
 _CAP = "F1: the instance's capacity is the cap, so a full node needs nothing"
 _NOTHING_FITS = "a capacity of 0 means that nothing fits, never that there is no cap"
+_OLD_ANSWER = "F7: an answer given before the address was in excess for the whole delay counts for nothing"
 _EXCESS = "F1: nothing below min-allocate + max-above-watermark is excess"
 
 SUPERSEDED: dict[str, Superseded] = {
@@ -95,6 +98,30 @@ SUPERSEDED: dict[str, Superseded] = {
     "create-1.19-surge": _SURGE,
     "create-1.19-pd": _PREFIXES,
     "create-1.19-pd-full": _PREFIXES,
+    # action_release
+    "release-1.19-pd-blocked-by-singles": Superseded(
+        "M-12: the search goes on at the next interface",
+        {
+            "release": {
+                "eni": "eni-1",
+                "subnet": "subnet-b",
+                "ips": [f"10.1.0.{last}" for last in range(10, 19)],
+                "prefixes": [],
+            }
+        },
+    ),
+    # release_handshake
+    "hs-restart-ready-no-publish": Superseded(
+        _OLD_ANSWER,
+        {
+            "steps": [
+                {"release_ips": {"10.0.0.10": "ready-for-release"}},
+                {"unassigned": [], "error": False},
+                {"unassigned": [], "error": False},
+                {"release_ips": {}},
+            ]
+        },
+    ),
     # subnet_choice
     "subnet-tags-1.6-02": Superseded(_TOO_FULL, {"recommended": None}),
     "subnet-tags-1.19-02": Superseded(_TOO_FULL, {"recommended": None}),
