@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 TESTS = Path(__file__).parents[1]
+DELAY_SECONDS = 180.0
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -86,7 +87,8 @@ class Workers:
     def world(self) -> Iterator[System]:
         """A system that has nothing yet."""
         # Minutes pass here without the periodic reads that would keep the facts young.
-        system = System(self._redis_url, self._ec2, self._built, self._kube, facts_max_age_seconds=86_400)
+        settings = {"facts_max_age_seconds": 86_400, "release_excess": True, "release_delay_seconds": DELAY_SECONDS}
+        system = System(self._redis_url, self._ec2, self._built, self._kube, **settings)
         self._reader = self._reader or system.services.ec2
         system.services.__dict__["ec2"] = self._reader
         system.ec2.reset_calls()
@@ -219,6 +221,44 @@ def machine_replaced(system: System) -> None:
     another_machine_now(system)
 
 
+def four_in_excess(system: System) -> None:
+    """They have been for the whole delay."""
+    system.add_node()
+    system.settle()
+    system.change("node", lambda body: body["spec"]["ipam"].update({"pre-allocate": 4}))
+    system.settle()
+    system.resync()
+    system.later(DELAY_SECONDS)
+
+
+def marks(system: System) -> dict[str, str]:
+    """What the object shows of releases."""
+    return system.object()["status"]["ipam"].get("release-ips", {})
+
+
+def the_agent_agreed(system: System) -> None:
+    four_in_excess(system)
+    system.resync()
+    assert set(marks(system).values()) == {"marked-for-release"}
+    agreed = dict.fromkeys(marks(system), "ready-for-release")
+    system.change("node", lambda body: body["status"]["ipam"].update({"release-ips": agreed}), status=True)
+
+
+def the_agent_agreed_and_is_heard(system: System) -> None:
+    the_agent_agreed(system)
+    system.ingest()
+
+
+def unassign_without_an_answer(system: System) -> None:
+    the_agent_agreed_and_is_heard(system)
+    system.ec2.add_faults([Fault(action="UnassignPrivateIpAddresses", drop=True, after=True)])
+
+
+def a_release_to_be_shown(system: System) -> None:
+    the_agent_agreed_and_is_heard(system)
+    system.services.maintain.run("node")
+
+
 class Case(NamedTuple):
     """`interfaces` and `assigns` are what the node has in the end, and the calls that it took.
 
@@ -247,6 +287,10 @@ CASES = [
     Case("maintain", assign_without_an_answer, [4], 1, points=4),
     Case("maintain", two_interfaces_needed, [9, 3], 1, points=11),
     Case("publish", a_pool_to_be_shown, [4], 1, points=6),
+    Case("maintain", the_agent_agreed_and_is_heard, [4], 1, points=4),
+    Case("maintain", unassign_without_an_answer, [4], 1, points=4),
+    Case("publish", a_release_to_be_shown, [4], 1, points=5),
+    Case("ingest", the_agent_agreed, [4], 1, points=2),
     Case("instances", a_new_object_taken_in, [8], 1, points=6),
     Case("inventory", addresses_were_taken, [8], 2, points=5),
     Case("ingest", a_new_object, [8], 1, points=2),
@@ -278,6 +322,8 @@ def right(system: System, case: Case) -> None:
     assert set(system.object()["status"]["eni"]["enis"]) == {each.id for each in attached}
     assert system.status().ready
     assert system.clean()
+    assert set(marks(system).values()) <= {"released"}
+    assert marks(system).keys().isdisjoint(system.pool())
     if case.assigns is not None:
         assert sum(call.effect for call in system.ec2.calls("AssignPrivateIpAddresses")) == case.assigns
     requests = defaultdict(set)
