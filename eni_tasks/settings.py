@@ -115,6 +115,21 @@ class Settings(BaseSettings):
         description="Rate limit per EC2 action: the size of its token bucket and the tokens added per second, "
         "shared by all workers; an action that isn't named keeps AWS's documented limit; size 0 means no limit",
     )
+    surge: bool = Field(
+        default=True,
+        description="Whether a node in deficit gets an address for each of its waiting pods at once; takes the right "
+        "to list and watch pods",
+    )
+    static_addresses: bool = Field(
+        default=False,
+        description="Whether nodes with `static-ip-tags` get an Elastic IP; takes the EC2 rights DescribeAddresses and "
+        "AssociateAddress",
+    )
+    ipv6: bool = Field(
+        default=False,
+        description="Whether nodes whose agent (Cilium 1.20) asks for IPv6 addresses get a /80; takes the EC2 right "
+        "AssignIpv6Addresses",
+    )
     eni_tags: Tags = Field(default={}, description="Tags for new interfaces, besides the ownership tags")
     orphan_interval_seconds: Seconds = Field(
         default=300, description="How often interfaces of this cluster that were left behind are looked for"
@@ -223,6 +238,8 @@ class Settings(BaseSettings):
             cluster=self.cluster,
             pre_allocate_default=self.pre_allocate,
             facts_max_age_seconds=max(self.facts_max_age_seconds, 3 * self.resync_seconds),
+            ipv6=self.ipv6,
+            static_addresses=self.static_addresses,
             interface_tags={**self.eni_tags, **ownership(self.cluster)},
             subnet_ids_filter=self.subnet_ids,
             subnet_tags_filter=self.subnet_tags,

@@ -15,11 +15,17 @@ CLUSTER = "CLUSTER-NAME"
 
 
 def policy() -> dict[str, Any]:
-    """The policy document: one statement for the reads, one per mutation, resource type and condition."""
-    statements = [_statement("Read", [read.name for read in READS], "*", {})]
+    """The policy document: statements of reads, and of mutations by resource type and condition.
+
+    What only a setting makes necessary has statements of its own, named after the setting: `With…`.
+    """
+    statements = [
+        _statement(f"Read{_with(setting)}", [read.name for read in READS if read.setting == setting], "*", {})
+        for setting in dict.fromkeys(read.setting for read in READS)
+    ]
     statements += [
-        _statement(_sid(kind, scope), actions, f"arn:aws:ec2:*:*:{kind}/*", _condition(scope))
-        for (kind, scope), actions in _grouped().items()
+        _statement(_sid(kind, scope) + _with(setting), actions, f"arn:aws:ec2:*:*:{kind}/*", _condition(scope))
+        for (setting, kind, scope), actions in _grouped().items()
     ]
     condition = {"ec2:CreateAction": TAGGED_BY}
     statements.append(_statement("TagNewInterfaces", [TAGGING_ACTION], f"arn:aws:ec2:*:*:{INTERFACE}/*", condition))
@@ -31,13 +37,17 @@ def current() -> str:
     return json.dumps(policy(), indent=2) + "\n"
 
 
-def _grouped() -> dict[tuple[str, Scope], list[str]]:
-    """Resource type and scope → the actions that may touch such resources."""
-    found: dict[tuple[str, Scope], list[str]] = {}
+def _grouped() -> dict[tuple[str, str, Scope], list[str]]:
+    """Setting, resource type and scope → the actions that may touch such resources."""
+    found: dict[tuple[str, str, Scope], list[str]] = {}
     for mutation in MUTATIONS:
         for kind, scope in mutation.touches.items():
-            found.setdefault((kind, scope), []).append(mutation.name)
+            found.setdefault((mutation.setting, kind, scope), []).append(mutation.name)
     return found
+
+
+def _with(setting: str) -> str:
+    return f"With{''.join(word.capitalize() for word in setting.split('_'))}" if setting else ""
 
 
 def _sid(kind: str, scope: Scope) -> str:

@@ -1,11 +1,11 @@
 """What a CiliumNode should show, and the writes that bring it there, one after the other.
 
 Written are `status.eni.enis`, `spec.ipam.pool`, the pre-allocate default where there is none, `status.ipam.used`
-only as {} where it is absent, and `status.ipam.operator-status.error`. Agents ignore an update as a whole if one
-interface lacks its VPC, or if a pool address names an interface that does not list it. So whatever is not fully known
-is held back, and no version of an object may be torn, not even between two writes: an address leaves the pool before
-its interface leaves the status, and enters the pool after its interface has entered the status. Sending, and what
-follows from a conflict, is the publish service's business.
+only as {} where it is absent, `status.ipam.assigned-static-ip`, and `status.ipam.operator-status.error`. Agents ignore
+an update as a whole if one interface lacks its VPC, or if a pool address names an interface that does not list it. So
+whatever is not fully known is held back, and no version of an object may be torn, not even between two writes: an
+address leaves the pool before its interface leaves the status, and enters the pool after its interface has entered the
+status. Sending, and what follows from a conflict, is the publish service's business.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from eni_tasks.domain import capacity
+from eni_tasks.domain import capacity, static_address
 from eni_tasks.domain.eni_entries import eni_entries, usable_pool
 from eni_tasks.domain.json_patch import Operation, PatchWriter, Path
 from eni_tasks.errors import InvalidInput
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 _ENIS = ("status", "eni", "enis")
 _USED = ("status", "ipam", "used")
 _ERROR = ("status", "ipam", "operator-status", "error")
+_STATIC_ADDRESS = ("status", "ipam", "assigned-static-ip")
 _POOL = ("spec", "ipam", "pool")
 
 
@@ -47,7 +48,8 @@ class Desired(NamedTuple):
     """What an object should show; None: nothing is known, so nothing is written.
 
     `enis` are entries of `status.eni.enis` by interface id, `pool` maps address to interface id. With `pools` the agent
-    takes its addresses from the entries, and `status.ipam.used` is its alone.
+    takes its addresses from the entries, and `status.ipam.used` is its alone. `static_address` is "" if the instance's
+    first interface has no public address.
     """
 
     enis: dict[str, Eni] | None
@@ -55,6 +57,7 @@ class Desired(NamedTuple):
     pre_allocate_default: int | None
     trouble: str | None
     pools: bool = False
+    static_address: str | None = None
 
 
 class Write(NamedTuple):
@@ -113,7 +116,14 @@ def desired(obj: CiliumNode, state: NodeState, policy: Policy) -> Desired:
     enis = eni_entries(obj, state)
     default = capacity.pre_allocate_default(limits, node, interfaces, policy.pre_allocate_default)
     pool = usable_pool(state, enis)
-    return Desired(enis, pool, default, state.memory.trouble, pools=node.demand is not None)
+    return Desired(
+        enis,
+        pool,
+        default,
+        state.memory.trouble,
+        pools=node.demand is not None,
+        static_address=static_address.assigned(state),
+    )
 
 
 def _pool_removals(obj: CiliumNode, target: Desired) -> list[Operation]:
@@ -132,6 +142,11 @@ def _status_changes(obj: CiliumNode, target: Desired) -> list[Operation]:
         if shown.used is None and not target.pools:
             writer.put(_USED, {})
         _put_entries(writer, _ENIS, _shown_enis(obj), target.enis)
+    if target.static_address:
+        if shown.assigned_static_ip != target.static_address:
+            writer.put(_STATIC_ADDRESS, target.static_address)
+    elif target.static_address is not None and shown.assigned_static_ip is not None:
+        writer.remove(_STATIC_ADDRESS)
     error = (shown.operator_status or OperatorStatus()).error
     if target.trouble:
         if error != target.trouble:

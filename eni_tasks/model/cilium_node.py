@@ -111,6 +111,7 @@ class IpamSpec(Value, frozen=True, rename="kebab"):
     pre_allocate: Count | None = None
     max_allocate: Count | None = None
     max_above_watermark: Count | None = None
+    static_ip_tags: Tags | None = None
     pool: dict[str, PoolEntry | None] | None = None
     pools: Pools | None = None
 
@@ -150,6 +151,7 @@ class Eni(Value, frozen=True, rename="kebab"):
     vpc: EniVpc | None = None
     addresses: tuple[str, ...] | None = None
     prefixes: tuple[str, ...] | None = None
+    ipv6_prefixes: tuple[str, ...] | None = None
     security_groups: tuple[str, ...] | None = None
     tags: dict[str, str] | None = None
     public_ip: str | None = None
@@ -172,9 +174,10 @@ class OperatorStatus(Value, frozen=True):
 
 
 class IpamStatus(Value, frozen=True, rename="kebab"):
-    """`status.ipam`; `used` is the agent's."""
+    """`status.ipam`; `used` is the agent's, `assigned_static_ip` the public address of the first interface."""
 
     used: dict[str, UsedEntry | None] | None = None
+    assigned_static_ip: str | None = None
     operator_status: OperatorStatus | None = None
 
 

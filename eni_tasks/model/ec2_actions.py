@@ -27,13 +27,13 @@ class Bucket(NamedTuple):
 
 
 class Read(NamedTuple):
-    """An action that changes nothing. `optional` ones are called only with a setting that asks for it.
+    """An action that changes nothing. One with a `setting` is called only if that setting is given.
 
     `bucket` is AWS's documented rate limit of reads with a filter or pages, as all of ours are.
     """
 
     name: str
-    optional: bool = False
+    setting: str = ""
     bucket: Bucket = Bucket(100, 20)
 
 
@@ -46,12 +46,14 @@ class Mutation(NamedTuple):
         touches: the scope of each resource type (as in IAM's ARNs) that EC2 checks rights on.
         asked_of: what `doctor` must know for a dry run, by the field's name in `ports.doctor.Sample`; empty where it
             asks about an interface that does not exist.
+        setting: it is called only if that setting is given; "" if it always is.
     """
 
     name: str
     bucket: Bucket
     touches: Mapping[str, Scope]
     asked_of: tuple[str, ...] = ()
+    setting: str = ""
 
 
 READS = (
@@ -61,13 +63,16 @@ READS = (
     Read("DescribeSecurityGroups"),
     Read("DescribeRouteTables"),
     Read("DescribeInstanceTypes"),
-    Read("DescribeInstances", optional=True),
+    Read("DescribeInstances", setting="instance_tags"),
+    Read("DescribeAddresses", setting="static_addresses"),
 )
 
 INTERFACE, INSTANCE, SUBNET, GROUP = "network-interface", "instance", "subnet", "security-group"
+ELASTIC_IP = "elastic-ip"
 
-# Buckets: EC2 Developer Guide, "Request throttling". AttachNetworkInterface is not listed there, so the default of
-# mutating actions applies to it. Resource types: Service Authorization Reference, "Actions defined by Amazon EC2".
+# Buckets: EC2 Developer Guide, "Request throttling". To those that are not listed there (AttachNetworkInterface,
+# AssignIpv6Addresses, AssociateAddress) the default of mutating actions applies. Resource types: Service Authorization
+# Reference, "Actions defined by Amazon EC2".
 MUTATIONS = (
     Mutation(
         "CreateNetworkInterface",
@@ -90,6 +95,13 @@ MUTATIONS = (
     # On any interface: pods also use the addresses of the one that an instance was launched with.
     Mutation("AssignPrivateIpAddresses", Bucket(100, 5), {INTERFACE: Scope.ANY}),
     Mutation("DeleteNetworkInterface", Bucket(100, 5), {INTERFACE: Scope.OURS}),
+    Mutation("AssignIpv6Addresses", Bucket(50, 5), {INTERFACE: Scope.ANY}, setting="ipv6"),
+    Mutation(
+        "AssociateAddress",
+        Bucket(50, 5),
+        {ELASTIC_IP: Scope.ANY, INTERFACE: Scope.ANY, INSTANCE: Scope.ANY},
+        setting="static_addresses",
+    ),
 )
 
 # Tags are given in the call that creates the interface; IAM checks them as an action of their own.

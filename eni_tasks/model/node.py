@@ -47,7 +47,7 @@ class Node(Value, frozen=True):
     instance's type, 0 while its limits are unknown. `demand` is there if the agent asks for addresses in
     `spec.ipam.pools` instead of `status.ipam.used`, as agents of Cilium 1.20 do. `used` are the keys of
     `status.ipam.used`; `pool` maps address to interface id as the object shows it now, `shown_interfaces` are the
-    keys of its `status.eni.enis`.
+    keys of its `status.eni.enis`. `static_ip_tags` ask for an Elastic IP that carries them all.
     """
 
     name: NodeName
@@ -69,6 +69,7 @@ class Node(Value, frozen=True):
     exclude_interface_tags: dict[str, str] = {}
     delete_on_termination: bool = True
     use_primary_address: bool = False
+    static_ip_tags: dict[str, str] = {}
     used: frozenset[str] = frozenset()
     pool: dict[str, str] = {}
     shown_interfaces: frozenset[str] = frozenset()
@@ -76,6 +77,19 @@ class Node(Value, frozen=True):
     demand: PoolDemand | None = None
     deleting: bool = False  # metadata.deletionTimestamp is set
     ignored: bool = False  # annotation ipam.cilium.io/ignore: "true"
+
+
+class Setback(Value, frozen=True):
+    """A step beside the pool that could not be taken, and is not tried again before `until` (Redis seconds).
+
+    `count` is how often in a row, `why` a sentence for people. `about` is what the step was about: for another thing it
+    is tried at once.
+    """
+
+    count: int = 0
+    until: float = 0.0
+    why: str = ""
+    about: str = ""
 
 
 class Memory(Value, frozen=True):
@@ -90,6 +104,8 @@ class Memory(Value, frozen=True):
     interface_refused_at: float = 0.0  # Redis seconds of the last such refusal
     interface_refused_type: str = ""  # the instance type then: after a change of type the refusal proves nothing
     not_running_until: float = 0.0  # Redis seconds; the instance was stopped
+    ipv6: Setback = Setback()  # the last try to get an IPv6 prefix
+    static_address: Setback = Setback()  # the last try to associate an Elastic IP
     reasons: tuple[str, ...] = ()  # of the last run, for people
     last_action: str = ""
     trouble: str = ""  # shown in status.ipam.operator-status.error; "" when all is well
@@ -101,6 +117,8 @@ class Policy(Value, frozen=True):
     cluster: str
     pre_allocate_default: int = 8
     facts_max_age_seconds: float = 300.0  # no mutation on facts that were last read longer ago
+    ipv6: bool = False
+    static_addresses: bool = False
     interface_tags: dict[str, str] = {}
     subnet_ids_filter: tuple[str, ...] = ()
     subnet_tags_filter: dict[str, str] = {}

@@ -24,6 +24,8 @@ class Reason(StrEnum):
     AT_SIZE = "at-size"
     OUTLIVES_INSTANCE = "interface-would-outlive-instance"
     DEFICIT = "deficit"
+    IPV6 = "ipv6-prefix-missing"
+    STATIC_ADDRESS = "static-address-missing"
     NO_INSTANCE_ID = "no-instance-id"
     INSTANCE_TAKEN = "instance-of-another-node"
     NOT_READ = "instance-not-read"
@@ -80,7 +82,10 @@ class Assign(Value, frozen=True, tag="assign"):
 
 
 class CreateInterface(Value, frozen=True, tag="create"):
-    """Create an interface with `secondary_count` addresses besides its primary, and attach it."""
+    """Create an interface with `secondary_count` addresses besides its primary, and attach it.
+
+    With `ipv6_prefix` it also gets a /80.
+    """
 
     instance_id: InstanceId
     subnet_id: SubnetId
@@ -91,6 +96,21 @@ class CreateInterface(Value, frozen=True, tag="create"):
     tags: dict[str, str]
     delete_on_termination: bool
     network_card: int = 0
+    ipv6_prefix: bool = False
+
+
+class AssignIpv6Prefix(Value, frozen=True, tag="assign-ipv6-prefix"):
+    """Assign a /80 to an interface that is attached."""
+
+    interface_id: InterfaceId
+
+
+class AssociateAddress(Value, frozen=True, tag="associate-address"):
+    """Associate a free Elastic IP that carries all `tags` with the primary address of an interface."""
+
+    interface_id: InterfaceId
+    primary_address: str
+    tags: dict[str, str]
 
 
 class SetDeleteOnTermination(Value, frozen=True, tag="set-delete-on-termination"):
@@ -100,7 +120,7 @@ class SetDeleteOnTermination(Value, frozen=True, tag="set-delete-on-termination"
     attachment_id: str
 
 
-Action = Assign | CreateInterface | SetDeleteOnTermination
+Action = Assign | CreateInterface | SetDeleteOnTermination | AssignIpv6Prefix | AssociateAddress
 
 
 class Plan(Value, frozen=True):
@@ -108,7 +128,8 @@ class Plan(Value, frozen=True):
 
     `explanation` are sentences for people, in the order in which they were decided; `reason` is the
     constant word for the outcome. `blocked` is true when something is needed that cannot be done:
-    the explanation's last sentence then says why and what to do.
+    the explanation's last sentence then says why and what to do. `troubles` are sentences about what can't be done
+    beside the pool (IPv6, static address).
     """
 
     action: Action | None
@@ -117,3 +138,9 @@ class Plan(Value, frozen=True):
     figures: Figures
     urgency: Urgency = Urgency.DEFICIT
     blocked: bool = False
+    troubles: tuple[str, ...] = ()
+
+    @property
+    def trouble(self) -> str:
+        """What people should know, in one text; "" if all is well or under way."""
+        return " ".join((*self.explanation[-1:], *self.troubles) if self.blocked else self.troubles)

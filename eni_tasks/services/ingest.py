@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 import msgspec
 
-from eni_tasks.domain import watermark
+from eni_tasks.domain import beside_pool, watermark
 from eni_tasks.domain.cilium_node import parse_node
 from eni_tasks.domain.figures import figures_from_object
 from eni_tasks.domain.pool_demand import asked_before_change, with_earlier_pre_allocate
@@ -107,6 +107,8 @@ class Ingest:
         elif (wanted := self._agents_part(node, old)) != (had := self._agents_part(old, old)):
             if figures.needed > 0:
                 new.maintain.append((node.name, watermark.urgency(figures)))
+            elif beside_pool.asks_anew(node, old):
+                new.maintain.append((node.name, Urgency.DEFICIT))
             if msgspec.structs.replace(wanted, used=had.used, demand=had.demand) != had:
                 new.publish.append((node.name, Urgency.DEFICIT))
         else:

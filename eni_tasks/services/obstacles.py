@@ -8,7 +8,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from eni_tasks.errors import InvalidInput
-from eni_tasks.model.plan import Action, Assign, CreateInterface, Plan, Reason, SetDeleteOnTermination, Urgency
+from eni_tasks.model.plan import (
+    Action,
+    Assign,
+    AssignIpv6Prefix,
+    AssociateAddress,
+    CreateInterface,
+    Plan,
+    Reason,
+    SetDeleteOnTermination,
+    Urgency,
+)
 from eni_tasks.model.state import NodeState
 from eni_tasks.model.work import WorkKind
 from eni_tasks.services import journal
@@ -21,6 +31,8 @@ _CALLS: dict[type[Action], tuple[str, ...]] = {
     Assign: ("AssignPrivateIpAddresses",),
     CreateInterface: (_CREATE, _ATTACH, _MODIFY),
     SetDeleteOnTermination: (_MODIFY,),
+    AssignIpv6Prefix: ("AssignIpv6Addresses",),
+    AssociateAddress: ("AssociateAddress",),
 }
 _CALLS_AFTER = {
     CreationStep.INTENT: (_CREATE, _ATTACH, _MODIFY),

@@ -1,9 +1,9 @@
 """What EC2 permits us to do, asked without doing it: `ports.doctor.Ec2Rights`.
 
-EC2 answers a dry run with DryRunOperation where the real call would be permitted. Two mutations are asked about an
-interface that cannot exist: AssignPrivateIpAddresses, which has no DryRun parameter, and DeleteNetworkInterface, so
-that a server or proxy that ignores DryRun deletes nothing. For those two, EC2's answer that there is no such interface
-means that the rights were checked and suffice.
+EC2 answers a dry run with DryRunOperation where the real call would be permitted. Some mutations are asked about an
+interface that cannot exist: AssignPrivateIpAddresses and AssignIpv6Addresses, which have no DryRun parameter, and
+DeleteNetworkInterface and AssociateAddress, so that a server or proxy that ignores DryRun changes nothing. For those,
+EC2's answer that there is no such interface (or Elastic IP) means that the rights were checked and suffice.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ from eni_tasks.ports.doctor import Permission, Right, Sample
 NOT_AN_INTERFACE = "eni-00000000000000000"
 DENIED = frozenset({"UnauthorizedOperation", "AccessDenied", "AccessDeniedException"})
 REASON_CHARACTERS = 300  # EC2 appends kilobytes of encoded text to a denial
-NO_DRY_RUN = "AssignPrivateIpAddresses"
+NOT_AN_ELASTIC_IP = "eipalloc-00000000000000000"
+NOT_THERE = ("InvalidNetworkInterfaceID.NotFound", "InvalidAllocationID.NotFound")
+NO_DRY_RUN = frozenset({"AssignPrivateIpAddresses", "AssignIpv6Addresses"})
 
 Parameters = dict[str, Any]
 
@@ -59,6 +61,14 @@ def _assign(_: Sample) -> Parameters:
     return {"NetworkInterfaceId": NOT_AN_INTERFACE, "SecondaryPrivateIpAddressCount": 1}
 
 
+def _assign_ipv6(_: Sample) -> Parameters:
+    return {"NetworkInterfaceId": NOT_AN_INTERFACE, "Ipv6PrefixCount": 1}
+
+
+def _associate(_: Sample) -> Parameters:
+    return {"NetworkInterfaceId": NOT_AN_INTERFACE, "AllocationId": NOT_AN_ELASTIC_IP}
+
+
 def _delete(_: Sample) -> Parameters:
     return {"NetworkInterfaceId": NOT_AN_INTERFACE}
 
@@ -70,6 +80,8 @@ _PARAMETERS: dict[str, Callable[[Sample], Parameters]] = {
     "ModifyNetworkInterfaceAttribute": _modify,
     "AssignPrivateIpAddresses": _assign,
     "DeleteNetworkInterface": _delete,
+    "AssignIpv6Addresses": _assign_ipv6,
+    "AssociateAddress": _associate,
 }
 
 
@@ -105,7 +117,7 @@ class Ec2DryRuns:
             why = f"there is nothing to ask about yet: {', '.join(missing)} of an interface of ours"
             return Permission(action=action, right=Right.UNKNOWN, why=why)
         parameters = _PARAMETERS[action](sample) if mutation else {}
-        if action != NO_DRY_RUN:
+        if action not in NO_DRY_RUN:
             parameters["DryRun"] = True
         try:
             self._calls.mutate(action, **parameters)
@@ -125,6 +137,6 @@ def _judged(action: str, mutation: Mutation | None, error: Ec2Error) -> Permissi
         return Permission(action=action, right=Right.DENIED, why=why)
     if error.reaction is Ec2Reaction.ACCOUNT_WIDE or not isinstance(error.__cause__, ClientError):
         raise error  # wrong credentials, or no answer at all: no other action will fare better
-    if error.code == "DryRunOperation" or (of_no_interface and error.code == "InvalidNetworkInterfaceID.NotFound"):
+    if error.code == "DryRunOperation" or (of_no_interface and error.code in NOT_THERE):
         return Permission(action=action, right=Right.ALLOWED)
     return Permission(action=action, right=Right.UNKNOWN, why=why)

@@ -12,26 +12,27 @@ from eni_tasks.model.network import InterfaceId
 from eni_tasks.model.node import Node, Policy
 from eni_tasks.ports.doctor import Ec2Rights, Permission, Right, Sample
 from eni_tasks.services.doctor.findings import Area, Finding
+from eni_tasks.settings import Settings
 from eni_tasks.state import State
 
 TAGGING = f" and ec2:{TAGGING_ACTION} (the call that creates an interface also tags it)"
 INSTANCES_LOOKED_AT = 1000
 
 
-def examine_ec2(rights: Ec2Rights, sample: Sample, *, by_instance_tags: bool) -> list[Finding]:
+def examine_ec2(rights: Ec2Rights, sample: Sample, settings: Settings) -> list[Finding]:
     """Ask AWS.
 
     Args:
         rights: who answers.
         sample: real resources to ask about.
-        by_instance_tags: whether instances are chosen by tags, which takes one more right.
+        settings: some take further rights.
     """
     area = Area("aws")
     try:
         _identity(area, rights)
-        reads = [read.name for read in READS if by_instance_tags or not read.optional]
-        for action in (*reads, *(mutation.name for mutation in MUTATIONS)):
-            _right(area, rights.permission(action, sample))
+        for action in (*READS, *MUTATIONS):
+            if not action.setting or getattr(settings, action.setting):
+                _right(area, rights.permission(action.name, sample))
     except InvalidInput as error:
         area.trouble("region", str(error), "Set AWS_REGION to the region of the nodes.")
     except Ec2Error as error:

@@ -66,8 +66,7 @@ class Doctor:
         found, cluster_now = examine_cluster(self._cluster)
         yield "the API server", found
         yield "AWS", []
-        tags = bool(self._settings.instance_tags)
-        yield "AWS", examine_ec2(self._ec2, self._sample() if server else Sample(), by_instance_tags=tags)
+        yield "AWS", examine_ec2(self._ec2, self._sample() if server else Sample(), self._settings)
         if server is not None:
             yield "workers", []
             yield "workers", self._running(server, queues)

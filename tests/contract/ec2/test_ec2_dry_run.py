@@ -14,12 +14,14 @@ from eni_tasks.ports.doctor import Right, Sample
 from eni_tasks.sandbox.ec2.knobs import Fault
 from eni_tasks.services.doctor.ec2_checks import examine_ec2
 from eni_tasks.services.doctor.findings import Finding, Verdict
+from eni_tasks.settings import Settings
 
 if TYPE_CHECKING:
     from contract.ec2_servers import Sandbox
 
-ACTIONS = tuple(action.name for action in (*(read for read in READS if not read.optional), *MUTATIONS))
+ACTIONS = tuple(action.name for action in (*READS, *MUTATIONS) if not action.setting)
 DELETE = "DeleteNetworkInterface"
+EVERYTHING = Settings(instance_tags={"served": "yes"}, ipv6=True, static_addresses=True)
 
 
 @pytest.fixture
@@ -53,7 +55,7 @@ def troubles(findings: list[Finding]) -> list[str]:
 
 def test_all_is_allowed_and_nothing_is_done(rights: Ec2DryRuns, sandbox: Sandbox, sample: Sample) -> None:
     before = sandbox.control.view()
-    findings = examine_ec2(rights, sample, by_instance_tags=False)
+    findings = examine_ec2(rights, sample, Settings())
     assert {finding.verdict for finding in findings} == {Verdict.OK}
     assert [finding.what for finding in findings] == ["identity", *(f"ec2:{action}" for action in ACTIONS)]
     assert "arn:aws:iam::" in findings[0].message
@@ -62,9 +64,9 @@ def test_all_is_allowed_and_nothing_is_done(rights: Ec2DryRuns, sandbox: Sandbox
 
 
 def test_each_right_that_is_taken_away_is_named(rights: Ec2DryRuns, sandbox: Sandbox, sample: Sample) -> None:
-    for action in (*(action for action in ACTIONS if action != DELETE), "DescribeInstances"):
+    for action in (action.name for action in (*READS, *MUTATIONS) if action.name != DELETE):
         sandbox.control.set_knobs(denied_actions=[action])
-        findings = examine_ec2(rights, sample, by_instance_tags=True)
+        findings = examine_ec2(rights, sample, EVERYTHING)
         assert troubles(findings) == [f"ec2:{action}"]
         (denied,) = [finding for finding in findings if finding.verdict is Verdict.TROUBLE]
         assert "UnauthorizedOperation" in denied.message
@@ -102,7 +104,7 @@ def test_what_the_answer_about_no_interface_says_of_delete(  # noqa: PLR0913 - f
 
 
 def test_what_cannot_be_asked_about_is_no_trouble(rights: Ec2DryRuns) -> None:
-    findings = examine_ec2(rights, Sample(tags=TAGS), by_instance_tags=False)
+    findings = examine_ec2(rights, Sample(tags=TAGS), Settings())
     unknown = [finding.what for finding in findings if finding.verdict is Verdict.UNKNOWN]
     assert unknown == [f"ec2:{mutation.name}" for mutation in MUTATIONS if mutation.asked_of]
     assert troubles(findings) == []
@@ -117,7 +119,7 @@ def test_throttling_is_no_denial(rights: Ec2DryRuns, sandbox: Sandbox, sample: S
 @pytest.mark.parametrize("code", ["InvalidClientTokenId", "ExpiredToken", "AuthFailure"])
 def test_wrong_credentials_are_one_finding(rights: Ec2DryRuns, sandbox: Sandbox, sample: Sample, code: str) -> None:
     sandbox.control.add_faults([Fault(action="*", code=code, times=None)])
-    findings = examine_ec2(rights, sample, by_instance_tags=False)
+    findings = examine_ec2(rights, sample, Settings())
     assert troubles(findings) == ["credentials"]
     assert code in findings[-1].message
 
@@ -127,13 +129,13 @@ def test_no_region_is_one_finding(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("AWS_CONFIG_FILE", "/dev/null")
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-    findings = examine_ec2(Ec2DryRuns(ClientOptions()), Sample(), by_instance_tags=False)
+    findings = examine_ec2(Ec2DryRuns(ClientOptions()), Sample(), Settings())
     assert troubles(findings) == ["region"]
     assert "AWS_REGION" in findings[-1].advice
 
 
 def test_an_absent_ec2_is_one_finding(rights: Ec2DryRuns, monkeypatch: pytest.MonkeyPatch, sample: Sample) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL_EC2", "http://127.0.0.1:1")
-    findings = examine_ec2(rights, sample, by_instance_tags=False)
+    findings = examine_ec2(rights, sample, Settings())
     assert troubles(findings) == ["reachable"]
     assert "AWS_ENDPOINT_URL" in findings[-1].advice
