@@ -43,7 +43,7 @@ class Ingest:
         self._policy = policy
         self._quiet_seconds = quiet_seconds
 
-    def take_list(self, pages: Iterable[Page]) -> tuple[int, str]:
+    def take_list(self, pages: Iterable[Page[CiliumNode]]) -> tuple[int, str]:
         """Take in a complete list.
 
         A list is as new as anything that was stored before it began. One that is older shows that etcd was restored
@@ -116,11 +116,12 @@ class Ingest:
         if figures.needed > 0:
             new.deficits.append(node.name)
 
-    def removed(self, name: NodeName, uid: str) -> None:
+    def removed(self, name: str, uid: str) -> None:
         """Take in a deletion: the node's work, memory and facts are deleted, unless it is another object by now."""
-        stored = self._state.nodes.object(name)
-        if self._state.nodes.remove(name, uid=uid):
-            self._work.collect_orphans(self._delete_rest(name, stored))
+        node = NodeName(name)
+        stored = self._state.nodes.object(node)
+        if self._state.nodes.remove(node, uid=uid):
+            self._work.collect_orphans(self._delete_rest(node, stored))
 
     def _remove_unlisted(self, names: Collection[str], version: str | None) -> None:
         """Remove stored nodes that a complete list lacks: they were deleted while no watch was open.
