@@ -168,15 +168,20 @@ def static_address_without_an_answer(system: System) -> None:
     system.ec2.add_faults([Fault(action="AssociateAddress", drop=True, after=True)])
 
 
-def an_ipv6_prefix_wanted(system: System) -> None:
+def an_ipv6_prefix_wanted(system: System, first_interface_index: int = 0) -> None:
     number = len(system.ec2.view().subnets)
     subnet = system.ec2.add_subnet(
         system.built.vpc_id, "a", f"10.0.{100 + number}.0/24", ipv6_cidr=f"2001:db8:0:{number}::/64"
     )
     needed = {"ipv4-addrs": 4, "ipv6-addrs": 4}
     requested = [{"pool": "default", "needed": needed}]
-    system.add_node(subnet=subnet.id, ipam={"pre-allocate": 4, "pools": {"requested": requested}})
+    eni = {"first-interface-index": first_interface_index}
+    system.add_node(subnet=subnet.id, eni=eni, ipam={"pre-allocate": 4, "pools": {"requested": requested}})
     system.settle_reads()
+
+
+def an_ipv6_prefix_wanted_on_a_new_interface(system: System) -> None:
+    an_ipv6_prefix_wanted(system, first_interface_index=1)
 
 
 def ipv6_prefix_without_an_answer(system: System) -> None:
@@ -279,6 +284,7 @@ CASES = [
     Case("maintain", static_address_without_an_answer, [4], 1, points=6),
     Case("maintain", an_ipv6_prefix_wanted, [4], 1, points=6),
     Case("maintain", ipv6_prefix_without_an_answer, [4], 1, points=6),
+    Case("maintain", an_ipv6_prefix_wanted_on_a_new_interface, [0, 4], 0, points=9),
     Case("publish", a_pool_to_be_shown, [4], 1, points=6),
     Case("instances", a_new_object_taken_in, [8], 1, points=6),
     Case("inventory", addresses_were_taken, [8], 2, points=5),
@@ -324,11 +330,11 @@ def right(system: System, case: Case) -> None:
 def beside_the_pool(system: System) -> None:
     """What is asked for is there once, and shown."""
     spec, status = system.object()["spec"]["ipam"], system.object()["status"]
-    taken = [each for each in system.ec2.view().elastic_ips if each.association]
-    assert len(taken) == len(spec.get("static-ip-tags", ()))
-    shown = status.get("ipam", {}).get("assigned-static-ip")
-    assert [shown] * len(taken) == [each.public_ip for each in taken]
     attached = [each for each in system.ec2.view().interfaces if each.instance_id == instance_of(system)]
+    taken = [association.public_ip for each in attached for association in each.associations]
+    assert len(taken) == len(spec.get("static-ip-tags", ()))
+    assert len(taken) == sum(call.effect for call in system.ec2.calls("AssociateAddress"))
+    assert taken == list(filter(None, [status.get("ipam", {}).get("assigned-static-ip")]))
     prefixes = [prefix for each in attached for prefix in each.ipv6_prefixes]
     assert len(prefixes) == ("pools" in spec)
     assert prefixes == [each for eni in status["eni"]["enis"].values() for each in eni.get("ipv6-prefixes", ())]
