@@ -23,6 +23,7 @@ from eni_tasks.services.flush_counters import CounterFlusher
 from eni_tasks.services.ingest import Ingest
 from eni_tasks.services.maintain import Maintain
 from eni_tasks.services.mutate import Mutator, busy_seconds
+from eni_tasks.services.pending_pods import PendingPods
 from eni_tasks.services.publish import Publish
 from eni_tasks.services.read_limits import ReadLimits
 from eni_tasks.services.refresh import Refresh
@@ -38,7 +39,7 @@ from eni_tasks.state.keys import Keys
 if TYPE_CHECKING:
     from eni_tasks.adapters.ec2.adapter import BotoEc2
     from eni_tasks.adapters.kube.client import KubeClient
-    from eni_tasks.adapters.kube.feed import KubeNodeFeed
+    from eni_tasks.adapters.kube.feed import KubeNodeFeed, KubePodFeed
     from eni_tasks.adapters.kube.nodes import KubeNodes
 
 ORPHANS_PER_PASS = 25  # as Cilium: this bounds what a wrong rule could do in one pass
@@ -107,11 +108,23 @@ class Services:
 
         return KubeNodeFeed(self.kube, self.settings.watch_timeout_seconds)
 
+    @cached_property
+    def pod_feed(self) -> KubePodFeed:
+        """The pods that wait, for the watcher."""
+        from eni_tasks.adapters.kube.feed import KubePodFeed  # noqa: PLC0415 - see the top
+
+        return KubePodFeed(self.kube, self.settings.watch_timeout_seconds)
+
     # -- the watcher -----------------------------------------------------------------------------
     @cached_property
     def ingest(self) -> Ingest:
         """Takes in what the watcher sees."""
         return Ingest(self.state, self.work, self.policy, quiet_seconds=self._quiet_seconds)
+
+    @cached_property
+    def pending_pods(self) -> PendingPods:
+        """Counts the pods that wait."""
+        return PendingPods(self.state)
 
     def ticker(self, on_new_generation: Callable[[], None]) -> Ticker:
         """What the watcher does once a second.

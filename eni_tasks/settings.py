@@ -128,6 +128,21 @@ class Settings(BaseSettings):
         description="With RELEASE_EXCESS: also from nodes with agents of Cilium 1.6, which can't be asked. An address "
         "leaves the pool, and is given back if the agent does not report it as used within RELEASE_DELAY_SECONDS",
     )
+    surge: bool = Field(
+        default=True,
+        description="Whether a node in deficit gets an address for each of its waiting pods at once; takes the right "
+        "to list and watch pods",
+    )
+    static_addresses: bool = Field(
+        default=False,
+        description="Whether nodes with `static-ip-tags` get an Elastic IP; takes the EC2 rights DescribeAddresses and "
+        "AssociateAddress",
+    )
+    ipv6: bool = Field(
+        default=False,
+        description="Whether nodes whose agent (Cilium 1.20) asks for IPv6 addresses get a /80; takes the EC2 right "
+        "AssignIpv6Addresses",
+    )
     eni_tags: Tags = Field(default={}, description="Tags for new interfaces, besides the ownership tags")
     orphan_interval_seconds: Seconds = Field(
         default=300, description="How often interfaces of this cluster that were left behind are looked for"
@@ -245,6 +260,8 @@ class Settings(BaseSettings):
             release_excess=self.release_excess,
             release_16=self.release_16,
             release_delay_seconds=self.release_delay_seconds,
+            ipv6=self.ipv6,
+            static_addresses=self.static_addresses,
             interface_tags={**self.eni_tags, **ownership(self.cluster)},
             subnet_ids_filter=self.subnet_ids,
             subnet_tags_filter=self.subnet_tags,

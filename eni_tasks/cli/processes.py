@@ -23,7 +23,7 @@ from eni_tasks.tasks.app import make_app
 from eni_tasks.tasks.messages import CeleryMessages
 from eni_tasks.tasks.registry import QUEUES
 from eni_tasks.watcher import running
-from eni_tasks.watcher.watching import NodeWatching
+from eni_tasks.watcher.watching import Watching
 
 THREADS = 8
 ENDING = {signal.SIGTERM, signal.SIGINT}
@@ -87,11 +87,19 @@ def run_watcher() -> None:
     """
     built = services(interactive=False)
     settings = built.settings
-    watching = NodeWatching(built.node_feed, built.ingest, settings.relist_seconds, settings.watch_timeout_seconds)
-    probes = Probes(settings.probe_dir)
+    times = {"relist_seconds": settings.relist_seconds, "silence_seconds": settings.watch_timeout_seconds}
+    nodes = Watching("nodes", built.node_feed, built.ingest, **times)
+    pods = Watching("pods", built.pod_feed, built.pending_pods, **times) if settings.surge else None
+    ticker, probes = built.ticker(nodes.relist), Probes(settings.probe_dir)
+
+    def tick() -> None:
+        ticker.tick()
+        if pods is not None and pods.follows:
+            built.pending_pods.write()
+
     _set_on_signals(built.stopping)
     with built.counter_flusher():
-        running.run(watching, built.ticker(watching.relist).tick, built.stopping, probes)
+        running.run(nodes, tick, built.stopping, probes, beside=[pods] if pods else [])
 
 
 def run_worker(queues: Sequence[str] = QUEUES, *, threads: int = THREADS) -> None:

@@ -21,7 +21,14 @@ from eni_tasks.cli.processes import services
 from eni_tasks.cli.status_pages import fleet_page, node_page, work_lines
 from eni_tasks.errors import InvalidInput
 from eni_tasks.model.node import node_name
-from eni_tasks.model.plan import Action, Assign, SetDeleteOnTermination, Unassign
+from eni_tasks.model.plan import (
+    Action,
+    Assign,
+    AssignIpv6Prefix,
+    AssociateAddress,
+    SetDeleteOnTermination,
+    Unassign,
+)
 from eni_tasks.tasks.registry import QUEUES
 
 
@@ -65,13 +72,14 @@ def plan(node: NodeArgument, *, json: JsonFlag = False) -> None:
             decision = found.plan
             if found.creating:
                 print_page("First: continue creating an interface (`eni-tasks status` shows the journal).")
-            print_page(*decision.explanation, f"Next: {action_text(decision.action)} ({decision.reason.value}).")
+            print_page(*decision.explanation, *decision.troubles)
+            print_page(f"Next: {action_text(decision.action)} ({decision.reason.value}).")
             print_page(*work_lines(found.work, found.now), *(f"In the way: {each}" for each in found.obstacles))
     if found.trouble:
         raise typer.Exit(TROUBLE)
 
 
-def action_text(action: Action | None) -> str:
+def action_text(action: Action | None) -> str:  # noqa: PLR0911 - one for each action
     """What an action does, to what."""
     if action is None:
         return "nothing"
@@ -82,8 +90,13 @@ def action_text(action: Action | None) -> str:
     if isinstance(action, Unassign):
         names = ", ".join((*action.prefixes, *action.addresses))
         return f"unassign {names} from {action.interface_id} in {action.subnet_id}"
+    if isinstance(action, AssignIpv6Prefix):
+        return f"assign an IPv6 prefix to {action.interface_id}"
+    if isinstance(action, AssociateAddress):
+        return f"associate an Elastic IP with {action.primary_address} of {action.interface_id}"
     groups = ", ".join(action.security_groups)
+    prefix = ", an IPv6 prefix" if action.ipv6_prefix else ""
     return (
-        f"create an interface in {action.subnet_id} with {action.secondary_count} addresses and groups {groups}, "
-        f"attach it to {action.instance_id} at device {action.device_index}"
+        f"create an interface in {action.subnet_id} with {action.secondary_count} addresses{prefix} and groups "
+        f"{groups}, attach it to {action.instance_id} at device {action.device_index}"
     )

@@ -26,7 +26,7 @@ _FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS = 600.0, 6 * 3600.0
 
 
 def create(
-    state: NodeState, policy: Policy, limits: Limits, want_secondaries: int
+    state: NodeState, policy: Policy, limits: Limits, want_secondaries: int, *, ipv6_prefix: bool = False
 ) -> tuple[CreateInterface, str] | Blocked:
     """Decide the interface to create.
 
@@ -35,6 +35,7 @@ def create(
         policy: for tags, and for the bounds of subnets and security groups.
         limits: what the instance type can carry.
         want_secondaries: addresses to ask for besides the primary.
+        ipv6_prefix: whether it is to get an IPv6 prefix, too; its subnet must have IPv6 then.
 
     Returns:
         The action and the sentence that explains it, or why there is none.
@@ -44,7 +45,7 @@ def create(
     groups = security_groups(state, policy)
     if isinstance(groups, Blocked):
         return groups
-    choice = subnets.choose(state, policy, limits)
+    choice = subnets.choose(state, policy, limits, dual_stack=ipv6_prefix)
     if isinstance(choice, Blocked):
         return choice
     # The subnet gives one address to the interface itself.
@@ -60,10 +61,12 @@ def create(
         description=f"Cilium-CNI ({node.instance_id})",
         tags=dict(policy.interface_tags),
         delete_on_termination=node.delete_on_termination,
+        ipv6_prefix=ipv6_prefix,
     )
+    prefix = " and an IPv6 prefix" if ipv6_prefix else ""
     sentence = (
-        f"No attached interface can take more: create one with {count} of {want_secondaries} as device {index} in "
-        f"{choice.subnet.id} (rule {choice.rule}, room for {choice.room})."
+        f"No attached interface can take more: create one with {count} of {want_secondaries}{prefix} as device {index} "
+        f"in {choice.subnet.id} (rule {choice.rule}, room for {choice.room})."
     )
     return action, sentence
 

@@ -67,6 +67,7 @@ def eni_entry(interface: Interface, node: Node, infrastructure: Infrastructure) 
         vpc=EniVpc(id=vpc.id, primary_cidr=vpc.primary_cidr, cidrs=cidrs or None),
         addresses=pod_addresses(interface, node) or None,
         prefixes=interface.prefixes or None,
+        ipv6_prefixes=interface.ipv6_prefixes or None,
         security_groups=interface.security_groups,
         tags=interface.tags or None,
         public_ip=interface.public_address or None,

@@ -7,8 +7,8 @@ are the adapter's.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from ipaddress import IPv4Network
+from collections.abc import Iterator, Mapping
+from ipaddress import IPv4Network, IPv6Network
 from typing import Annotated, Any
 
 import msgspec
@@ -36,6 +36,14 @@ class _Address(msgspec.Struct, rename="pascal"):
 
 class _Prefix(msgspec.Struct, rename="pascal"):
     ipv4_prefix: str | None = None
+
+
+class _Ipv6Address(msgspec.Struct, rename="pascal"):
+    ipv6_address: str | None = None
+
+
+class _Ipv6Prefix(msgspec.Struct, rename="pascal"):
+    ipv6_prefix: str | None = None
 
 
 class _Group(msgspec.Struct, rename="pascal"):
@@ -68,6 +76,8 @@ class _Item(msgspec.Struct, rename="pascal"):
     association: _Association | None = None
     private_ip_addresses: list[_Address] | None = None
     ipv4_prefixes: list[_Prefix] | None = None
+    ipv6_addresses: list[_Ipv6Address] | None = None
+    ipv6_prefixes: list[_Ipv6Prefix] | None = None
     groups: list[_Group] | None = None
     tag_set: list[_Tag] | None = None
 
@@ -117,7 +127,9 @@ def interface_from_item(item: Mapping[str, Any]) -> Interface:
         attachment_status=attachment.status or ("attached" if attached else ""),
         delete_on_termination=bool(attachment.delete_on_termination),
         addresses=secondaries,
-        prefixes=_prefixes(read),
+        prefixes=tuple(_prefixes(read)),
+        ipv6_addresses=tuple(address.ipv6_address or "" for address in read.ipv6_addresses or ()),
+        ipv6_prefixes=tuple(_ipv6_prefixes(read)),
         security_groups=tuple(group.group_id or "" for group in read.groups or ()),
         tags={tag.key or "": tag.value or "" for tag in read.tag_set or ()},
         public_address=(read.association or _Association()).public_ip or "",
@@ -138,12 +150,20 @@ def _addresses(read: _Item) -> tuple[str, tuple[str, ...]]:
     return primary, tuple(address.private_ip_address or "" for address in listed if not address.primary)
 
 
-def _prefixes(read: _Item) -> tuple[str, ...]:
-    prefixes = tuple(prefix.ipv4_prefix or "" for prefix in read.ipv4_prefixes or ())
-    for prefix in prefixes:
-        try:
-            IPv4Network(prefix)
-        except ValueError as error:
-            what = f"Ipv4Prefixes lists {prefix!r}, not a block of addresses"
-            raise InvalidInput(f"EC2 interface {read.network_interface_id}: {what}.") from error
-    return prefixes
+def _prefixes(read: _Item) -> Iterator[str]:
+    for prefix in read.ipv4_prefixes or ():
+        yield _block(read, IPv4Network, "Ipv4Prefixes", prefix.ipv4_prefix)
+
+
+def _ipv6_prefixes(read: _Item) -> Iterator[str]:
+    for prefix in read.ipv6_prefixes or ():
+        yield _block(read, IPv6Network, "Ipv6Prefixes", prefix.ipv6_prefix)
+
+
+def _block(read: _Item, network: type[IPv4Network | IPv6Network], field: str, text: str | None) -> str:
+    try:
+        network(text or "")
+    except ValueError as error:
+        what = f"{field} lists {text or ''!r}, not a block of addresses"
+        raise InvalidInput(f"EC2 interface {read.network_interface_id}: {what}.") from error
+    return text or ""

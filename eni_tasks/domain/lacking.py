@@ -98,6 +98,8 @@ def explain(facts: Facts, node: Node) -> str:
     """
     since: dict[str, float] = {}
     for name, at in facts.lacking.items():
+        if ":" in name:
+            continue  # which addresses of an IPv6 prefix pods use the object does not say
         since |= dict.fromkeys(may_use(node, expanded(name)), at)
     if not since:
         return ""
@@ -137,7 +139,7 @@ def _is_gone(before: Interface, now: Interface | None) -> bool:
 
 
 def _names(interface: Interface) -> tuple[str, ...]:
-    return (*interface.addresses, *interface.prefixes)
+    return (*interface.addresses, *interface.prefixes, *interface.ipv6_prefixes)
 
 
 def _joined(before: Interface, now: Interface | None, kept: dict[str, float]) -> Interface | None:
@@ -150,4 +152,5 @@ def _joined(before: Interface, now: Interface | None, kept: dict[str, float]) ->
         now,
         addresses=(*now.addresses, *(name for name in before.addresses if name in kept)),
         prefixes=(*now.prefixes, *(name for name in before.prefixes if name in kept)),
+        ipv6_prefixes=(*now.ipv6_prefixes, *(name for name in before.ipv6_prefixes if name in kept)),
     )

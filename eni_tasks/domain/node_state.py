@@ -27,6 +27,7 @@ def assemble(  # noqa: PLR0913 - one value per part of the state
     read_failure: str,
     publish_failure: str,
     instance_owner: NodeName,
+    pending_pods: int = 0,
 ) -> NodeState:
     """Put a node's state together. Memory of another uid or instance under the same name counts as none.
 
@@ -45,6 +46,7 @@ def assemble(  # noqa: PLR0913 - one value per part of the state
         read_failure: why the last read of EC2 failed, "" if it succeeded.
         publish_failure: why the object could not be written lately, "" if it could.
         instance_owner: the node that the instance belongs to.
+        pending_pods: how many of the node's pods wait.
 
     Raises:
         InvalidInput: the object can't be understood.
@@ -70,6 +72,7 @@ def assemble(  # noqa: PLR0913 - one value per part of the state
         read_failure=read_failure,
         publish_failure=publish_failure,
         instance_owner=instance_owner,
+        pending_pods=pending_pods,
     )
 
 

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from eni_tasks.domain import capacity, creation, given_up, placement, release, watermark
+from eni_tasks.domain import beside_pool, capacity, creation, given_up, placement, release, watermark
 from eni_tasks.domain.eligibility import eligible, occupying
 from eni_tasks.domain.eni_entries import eni_entries, unlisted
 from eni_tasks.domain.figures import cap, figures
 from eni_tasks.model.network import matches
-from eni_tasks.model.plan import Blocked, Figures, Plan, Reason, SetDeleteOnTermination, utc
+from eni_tasks.model.plan import Blocked, CreateInterface, Figures, Plan, Reason, SetDeleteOnTermination, Urgency, utc
 
 if TYPE_CHECKING:
     from eni_tasks.model.network import Limits
@@ -55,8 +55,10 @@ def plan(state: NodeState, policy: Policy, now: float) -> Plan:
         return _answer(known, None, gate.reason, (gate.sentence,), blocked=unread or gate.reason in _TROUBLE)
     hidden = unlisted(state, entries)
     if known.needed == 0:
-        return _outliving(state, policy, known, now) or _complete(state, policy, gate, known, hidden, now)
-    return _releasing_nothing(state, policy, now, _serve(state, policy, gate, known, hidden, now))
+        pool = _outliving(state, policy, known, now) or _complete(state, policy, gate, known, hidden, now)
+    else:
+        pool = _releasing_nothing(state, policy, now, _serve(state, policy, gate, known, hidden, now))
+    return _with_what_is_beside(pool, state, policy, gate, now)
 
 
 def _gate(state: NodeState) -> Blocked | Limits:
@@ -141,7 +143,10 @@ def _serve(  # noqa: PLR0913 - what the gates let through
         available=known.available,
         max_above_watermark=node.max_above_watermark,
         cap=cap(state, limits, known.available),
+        pending_pods=state.pending_pods,
     )
+    if state.pending_pods > known.needed:
+        need = f"{need} {state.pending_pods} pods wait there."
     before = (need, hidden) if hidden else (need,)
     candidates = placement.candidates(state, policy, limits)
     assign, sentences = placement.place(candidates, want)
@@ -158,6 +163,50 @@ def _serve(  # noqa: PLR0913 - what the gates let through
         return _answer(known, None, created.reason, (need, *sentences, created.sentence), blocked=True)
     action, sentence = created
     return _answer(known, action, Reason.DEFICIT, (*before, *sentences, sentence))
+
+
+def _with_what_is_beside(pool: Plan, state: NodeState, policy: Policy, limits: Limits, now: float) -> Plan:
+    """Put the steps for IPv6 and the static address before that of the pool."""
+    if state.memory.not_running_until > now:
+        return pool
+    beside = beside_pool.step(state, policy, limits, now)
+    pool = msgspec.structs.replace(pool, troubles=beside.troubles)
+    if beside.active and (too_old := _too_old(state, policy, now)):
+        return _answer(pool.figures, None, too_old.reason, (*pool.explanation, too_old.sentence), blocked=True)
+    if beside.action is not None:
+        return _first(pool, beside.action, beside.reason, beside.sentence)
+    if beside.interface_for_ipv6 and (pool.action is None or isinstance(pool.action, CreateInterface)):
+        return _with_ipv6_interface(pool, state, policy, limits, now)
+    return pool
+
+
+def _with_ipv6_interface(pool: Plan, state: NodeState, policy: Policy, limits: Limits, now: float) -> Plan:
+    """Create an interface that gets the IPv6 prefix, and what the pool wants of a new interface."""
+    node, known = state.node, pool.figures
+    secondaries = pool.action.secondary_count if isinstance(pool.action, CreateInterface) else 0
+    created = _no_slot(state, limits, now, any_room=False) or creation.create(
+        state, policy, limits, secondaries, ipv6_prefix=True
+    )
+    if not isinstance(created, Blocked) and (pool.action is not None or _secondaries(state, limits, known, 0) >= 0):
+        return _first(pool, created[0], Reason.IPV6, f"The agent of {node.name} asks for IPv6 addresses. {created[1]}")
+    why = created.sentence if isinstance(created, Blocked) else f"Its max-allocate is {node.max_allocate}."
+    sentence = (
+        f"The agent of {node.name} asks for IPv6 addresses: no attached interface that may serve pods has a free IPv6 "
+        f"slot in a subnet with IPv6, and none can be created in such a subnet. {why}"
+    )
+    return msgspec.structs.replace(pool, troubles=(*pool.troubles, sentence))
+
+
+def _first(pool: Plan, action: Action, reason: Reason, sentence: str) -> Plan:
+    """Take a step before that of the pool."""
+    return msgspec.structs.replace(
+        pool,
+        action=action,
+        reason=reason,
+        explanation=(*(pool.explanation if pool.blocked else pool.explanation[:1]), sentence),
+        urgency=min(pool.urgency, Urgency.DEFICIT),
+        blocked=False,
+    )
 
 
 def _secondaries(state: NodeState, limits: Limits, known: Figures, want: int) -> int:

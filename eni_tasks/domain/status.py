@@ -1,11 +1,12 @@
 """What a CiliumNode should show, and the writes that bring it there, one after the other.
 
 Written are `status.eni.enis`, `spec.ipam.pool`, `status.ipam.release-ips`, the pre-allocate default where there is
-none, `status.ipam.used` only as {} where it is absent, and `status.ipam.operator-status.error`. Agents ignore an update
-as a whole if one interface lacks its VPC, or if a pool address names an interface that does not list it. So whatever is
-not fully known is held back, and no version of an object may be torn, not even between two writes: an address leaves
-the pool before its interface leaves the status, and enters the pool after its interface has entered the status.
-Sending, and what follows from a conflict, is the publish service's business.
+none, `status.ipam.used` only as {} where it is absent, `status.ipam.assigned-static-ip`, and
+`status.ipam.operator-status.error`. Agents ignore an update as a whole if one interface lacks its VPC, or if a pool
+address names an interface that does not list it. So whatever is not fully known is held back, and no version of an
+object may be torn, not even between two writes: an address leaves the pool before its interface leaves the status, and
+enters the pool after its interface has entered the status. Sending, and what follows from a conflict, is the publish
+service's business.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from eni_tasks.domain import capacity, release
+from eni_tasks.domain import capacity, release, static_address
 from eni_tasks.domain.addresses import pod_addresses
 from eni_tasks.domain.eni_entries import eni_entries, usable_pool
 from eni_tasks.domain.given_up import given_up_addresses
@@ -43,6 +44,7 @@ _ENIS = ("status", "eni", "enis")
 _USED = ("status", "ipam", "used")
 _RELEASES = ("status", "ipam", "release-ips")
 _ERROR = ("status", "ipam", "operator-status", "error")
+_STATIC_ADDRESS = ("status", "ipam", "assigned-static-ip")
 _POOL = ("spec", "ipam", "pool")
 
 
@@ -51,6 +53,7 @@ class Desired(NamedTuple):
 
     `enis` are entries of `status.eni.enis` by interface id, `pool` maps address to interface id, `release_ips` maps
     address to state. With `pools` the agent takes its addresses from the entries, and `status.ipam.used` is its alone.
+    `static_address` is "" if the instance's first interface has no public address.
     """
 
     enis: dict[str, Eni] | None
@@ -59,6 +62,7 @@ class Desired(NamedTuple):
     pre_allocate_default: int | None
     trouble: str | None
     pools: bool = False
+    static_address: str | None = None
 
 
 class Write(NamedTuple):
@@ -118,9 +122,15 @@ def desired(obj: CiliumNode, state: NodeState, policy: Policy) -> Desired:
     default = capacity.pre_allocate_default(limits, node, interfaces, policy.pre_allocate_default)
     # An agent of 1.19 that takes over from one of 1.20 hands addresses out from the pool.
     withdrawn = release.asked_addresses(state, release.Contract.WITHDRAWAL) | given_up_addresses(state)
-    pool = {address: each for address, each in usable_pool(state, enis).items() if address not in withdrawn}
-    trouble, pools = state.memory.trouble, node.demand is not None
-    return Desired(enis, pool, _release_ips(obj, state), default, trouble, pools)
+    return Desired(
+        enis,
+        {address: each for address, each in usable_pool(state, enis).items() if address not in withdrawn},
+        _release_ips(obj, state),
+        default,
+        state.memory.trouble,
+        pools=node.demand is not None,
+        static_address=static_address.assigned(state),
+    )
 
 
 def _release_ips(obj: CiliumNode, state: NodeState) -> dict[str, str]:
@@ -147,6 +157,11 @@ def _status_changes(obj: CiliumNode, target: Desired) -> list[Operation]:
         _put_entries(writer, _ENIS, _shown_enis(obj), target.enis)
     if target.release_ips is not None:
         _put_entries(writer, _RELEASES, _shown_releases(obj), target.release_ips)
+    if target.static_address:
+        if shown.assigned_static_ip != target.static_address:
+            writer.put(_STATIC_ADDRESS, target.static_address)
+    elif target.static_address is not None and shown.assigned_static_ip is not None:
+        writer.remove(_STATIC_ADDRESS)
     error = (shown.operator_status or OperatorStatus()).error
     if target.trouble:
         if error != target.trouble:

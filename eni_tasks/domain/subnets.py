@@ -50,13 +50,20 @@ def room(subnet_id: SubnetId, state: NodeState, policy: Policy) -> int:
     return max(0, subnet.free - state.reserved.get(subnet_id, 0))
 
 
-def choose(state: NodeState, policy: Policy, limits: Limits) -> Choice | Blocked:
+def has_ipv6(subnet_id: SubnetId, state: NodeState, policy: Policy) -> bool:
+    """Tell whether a subnet has an IPv6 block, and may be used; arguments as of `room`."""
+    subnet = state.infrastructure.subnets.get(subnet_id)
+    return subnet is not None and bool(subnet.ipv6_cidr) and _permitted(subnet, policy)
+
+
+def choose(state: NodeState, policy: Policy, limits: Limits, *, dual_stack: bool = False) -> Choice | Blocked:
     """Choose the subnet for a new interface.
 
     Args:
         state: the node, the subnets, the ledger.
         policy: for the filters that keep subnets from all nodes.
         limits: for the room the node's own subnet must have to be preferred.
+        dual_stack: whether the subnet must have an IPv6 block.
 
     Returns:
         The choice, or why there is none.
@@ -64,7 +71,7 @@ def choose(state: NodeState, policy: Policy, limits: Limits) -> Choice | Blocked
     node = state.node
     subnets = state.infrastructure.subnets.values()
     local = [s for s in subnets if s.vpc_id == node.vpc_id and s.availability_zone == node.availability_zone]
-    local = [subnet for subnet in local if _permitted(subnet, policy)]
+    local = [s for s in local if _permitted(s, policy) and (s.ipv6_cidr or not dual_stack)]
     if node.subnet_ids or node.subnet_tags:
         selected = _selected(local, node)
         if isinstance(selected, Blocked):

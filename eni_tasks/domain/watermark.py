@@ -68,8 +68,15 @@ def needed(*, available: int, used: int, pre_allocate: int, min_allocate: int, c
     return capped(short, available=available, cap=cap)
 
 
-def wanted(*, needed_count: int, available: int, max_above_watermark: int, cap: int | None) -> int:
-    """Count the addresses to ask for: the need and what may lie above it, within the cap.
+def surge(*, pending_pods: int, needed_count: int) -> int:
+    """Count the addresses to ask for beyond the need because more pods than that wait; 0 if nothing is needed."""
+    return max(0, pending_pods - needed_count) if needed_count > 0 else 0
+
+
+def wanted(
+    *, needed_count: int, available: int, max_above_watermark: int, cap: int | None, pending_pods: int = 0
+) -> int:
+    """Count the addresses to ask for: the need, what may lie above it, and the surge, within the cap.
 
     The cap is hard: it bounds the sum, not only the need.
 
@@ -78,13 +85,15 @@ def wanted(*, needed_count: int, available: int, max_above_watermark: int, cap: 
         available: distinct addresses on eligible interfaces.
         max_above_watermark: addresses that may be asked for in advance.
         cap: most addresses the node may hold; None is no cap.
+        pending_pods: pods of the node that wait, without those on the host's network.
 
     Returns:
         0 if nothing is needed, else at least the need as far as the cap allows.
     """
     if needed_count <= 0:
         return 0
-    return capped(needed_count + max(0, max_above_watermark), available=available, cap=cap)
+    beyond = max(0, max_above_watermark) + surge(pending_pods=pending_pods, needed_count=needed_count)
+    return capped(needed_count + beyond, available=available, cap=cap)
 
 
 def capped(count: int, *, available: int, cap: int | None) -> int:

@@ -111,6 +111,7 @@ class IpamSpec(Value, frozen=True, rename="kebab"):
     pre_allocate: Count | None = None
     max_allocate: Count | None = None
     max_above_watermark: Count | None = None
+    static_ip_tags: Tags | None = None
     pool: dict[str, PoolEntry | None] | None = None
     pools: Pools | None = None
 
@@ -166,6 +167,7 @@ class Eni(Value, frozen=True, rename="kebab"):
     vpc: EniVpc | None = None
     addresses: tuple[str, ...] | None = None
     prefixes: tuple[str, ...] | None = None
+    ipv6_prefixes: tuple[str, ...] | None = None
     security_groups: tuple[str, ...] | None = None
     tags: dict[str, str] | None = None
     public_ip: str | None = None
@@ -188,10 +190,14 @@ class OperatorStatus(Value, frozen=True):
 
 
 class IpamStatus(Value, frozen=True, rename="kebab"):
-    """`status.ipam`; `used` is the agent's, `release_ips` maps address to state (see `model.node.Mark`)."""
+    """`status.ipam`; `used` is the agent's, `release_ips` maps address to state (see `model.node.Mark`).
+
+    `assigned_static_ip` is the public address of the first interface.
+    """
 
     used: dict[str, UsedEntry | None] | None = None
     release_ips: dict[str, str | None] | None = None
+    assigned_static_ip: str | None = None
     operator_status: OperatorStatus | None = None
 
 

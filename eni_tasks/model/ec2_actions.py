@@ -44,16 +44,16 @@ class Mutation(NamedTuple):
         name: as in EC2's API.
         bucket: AWS's documented rate limit, per account and Region.
         touches: the scope of each resource type (as in IAM's ARNs) that EC2 checks rights on.
-        setting: it is called only if that setting is given; "" if it always is.
         asked_of: what `doctor` must know for a dry run, by the field's name in `ports.doctor.Sample`; empty where it
             asks about an interface that does not exist.
+        setting: it is called only if that setting is given; "" if it always is.
     """
 
     name: str
     bucket: Bucket
     touches: Mapping[str, Scope]
-    setting: str = ""
     asked_of: tuple[str, ...] = ()
+    setting: str = ""
 
 
 READS = (
@@ -64,12 +64,15 @@ READS = (
     Read("DescribeRouteTables"),
     Read("DescribeInstanceTypes"),
     Read("DescribeInstances", setting="instance_tags"),
+    Read("DescribeAddresses", setting="static_addresses"),
 )
 
 INTERFACE, INSTANCE, SUBNET, GROUP = "network-interface", "instance", "subnet", "security-group"
+ELASTIC_IP = "elastic-ip"
 
-# Buckets: EC2 Developer Guide, "Request throttling". AttachNetworkInterface is not listed there, so the default of
-# mutating actions applies to it. Resource types: Service Authorization Reference, "Actions defined by Amazon EC2".
+# Buckets: EC2 Developer Guide, "Request throttling". To those that are not listed there (AttachNetworkInterface,
+# AssignIpv6Addresses, AssociateAddress) the default of mutating actions applies. Resource types: Service Authorization
+# Reference, "Actions defined by Amazon EC2".
 MUTATIONS = (
     Mutation(
         "CreateNetworkInterface",
@@ -93,6 +96,13 @@ MUTATIONS = (
     Mutation("AssignPrivateIpAddresses", Bucket(100, 5), {INTERFACE: Scope.ANY}),
     Mutation("UnassignPrivateIpAddresses", Bucket(100, 5), {INTERFACE: Scope.ANY}, setting="release_excess"),
     Mutation("DeleteNetworkInterface", Bucket(100, 5), {INTERFACE: Scope.OURS}),
+    Mutation("AssignIpv6Addresses", Bucket(50, 5), {INTERFACE: Scope.ANY}, setting="ipv6"),
+    Mutation(
+        "AssociateAddress",
+        Bucket(50, 5),
+        {ELASTIC_IP: Scope.ANY, INTERFACE: Scope.ANY, INSTANCE: Scope.ANY},
+        setting="static_addresses",
+    ),
 )
 
 # Tags are given in the call that creates the interface; IAM checks them as an action of their own.

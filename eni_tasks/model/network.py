@@ -29,7 +29,8 @@ class Interface(Value, frozen=True):
 
     `primary_address` is "" for an interface without private IPv4 (IPv6 only, or for EFA only).
     `addresses` are the secondary addresses in EC2's order, without the primary (`primary_address`).
-    `prefixes` are delegated /28 blocks, not expanded. `device_index` is None while unattached.
+    `prefixes` are delegated /28 blocks, not expanded; `ipv6_prefixes` are /80 blocks, `ipv6_addresses` single ones.
+    `device_index` is None while unattached. `public_address` belongs to the primary address.
     `attachment_status` is EC2's: attaching, attached, detaching, detached, or "" while unattached.
     """
 
@@ -49,6 +50,8 @@ class Interface(Value, frozen=True):
     delete_on_termination: bool = False
     addresses: tuple[str, ...] = ()
     prefixes: tuple[str, ...] = ()
+    ipv6_addresses: tuple[str, ...] = ()
+    ipv6_prefixes: tuple[str, ...] = ()
     security_groups: tuple[str, ...] = ()
     tags: dict[str, str] = {}
     public_address: str = ""
@@ -65,14 +68,25 @@ class Vpc(Value, frozen=True):
 
 
 class Subnet(Value, frozen=True):
-    """A subnet; `free` is EC2's AvailableIpAddressCount when it was described."""
+    """A subnet; `free` is EC2's AvailableIpAddressCount when it was described.
+
+    `ipv6_cidr` is "" for a subnet without IPv6.
+    """
 
     id: SubnetId
     vpc_id: VpcId
     availability_zone: str
     cidr: str
     free: int
+    ipv6_cidr: str = ""
     tags: dict[str, str] = {}
+
+
+class ElasticIp(Value, frozen=True):
+    """An Elastic IP that is not associated; `id` is that of its allocation."""
+
+    id: str
+    address: str
 
 
 class SecurityGroup(Value, frozen=True):

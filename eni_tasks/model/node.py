@@ -62,6 +62,7 @@ class Node(Value, frozen=True):
     instance id stands in `spec.eni` alone, as agents of Cilium 1.6 write it. `used` are the keys of
     `status.ipam.used`; `pool` maps address to interface id as the object shows it now, `shown_interfaces` are the
     keys of its `status.eni.enis`, `release_ips` maps address to state (`Mark`, or a word of another's).
+    `static_ip_tags` ask for an Elastic IP that carries them all.
     """
 
     name: NodeName
@@ -83,6 +84,7 @@ class Node(Value, frozen=True):
     exclude_interface_tags: dict[str, str] = {}
     delete_on_termination: bool = True
     use_primary_address: bool = False
+    static_ip_tags: dict[str, str] = {}
     used: frozenset[str] = frozenset()
     pool: dict[str, str] = {}
     shown_interfaces: frozenset[str] = frozenset()
@@ -111,6 +113,19 @@ class ReleaseMemory(Value, frozen=True):
     pre_allocate: int = 0
 
 
+class Setback(Value, frozen=True):
+    """A step beside the pool that could not be taken, and is not tried again before `until` (Redis seconds).
+
+    `count` is how often in a row, `why` a sentence for people. `about` is what the step was about: for another thing it
+    is tried at once.
+    """
+
+    count: int = 0
+    until: float = 0.0
+    why: str = ""
+    about: str = ""
+
+
 class Memory(Value, frozen=True):
     """What earlier runs learned about a node; belongs to one uid and instance."""
 
@@ -123,6 +138,8 @@ class Memory(Value, frozen=True):
     interface_refused_at: float = 0.0  # Redis seconds of the last such refusal
     interface_refused_type: str = ""  # the instance type then: after a change of type the refusal proves nothing
     not_running_until: float = 0.0  # Redis seconds; the instance was stopped
+    ipv6: Setback = Setback()  # the last try to get an IPv6 prefix
+    static_address: Setback = Setback()  # the last try to associate an Elastic IP
     reasons: tuple[str, ...] = ()  # of the last run, for people
     last_action: str = ""
     trouble: str = ""  # shown in status.ipam.operator-status.error; "" when all is well
@@ -138,6 +155,8 @@ class Policy(Value, frozen=True):
     release_excess: bool = False
     release_16: bool = False  # also of nodes whose agents can't be asked
     release_delay_seconds: float = 180.0  # an address must have been in excess for this long
+    ipv6: bool = False
+    static_addresses: bool = False
     interface_tags: dict[str, str] = {}
     subnet_ids_filter: tuple[str, ...] = ()
     subnet_tags_filter: dict[str, str] = {}

@@ -26,6 +26,8 @@ class Reason(StrEnum):
     EXCESS = "excess"
     OUTLIVES_INSTANCE = "interface-would-outlive-instance"
     DEFICIT = "deficit"
+    IPV6 = "ipv6-prefix-missing"
+    STATIC_ADDRESS = "static-address-missing"
     NO_INSTANCE_ID = "no-instance-id"
     INSTANCE_TAKEN = "instance-of-another-node"
     NOT_READ = "instance-not-read"
@@ -82,7 +84,10 @@ class Assign(Value, frozen=True, tag="assign"):
 
 
 class CreateInterface(Value, frozen=True, tag="create"):
-    """Create an interface with `secondary_count` addresses besides its primary, and attach it."""
+    """Create an interface with `secondary_count` addresses besides its primary, and attach it.
+
+    With `ipv6_prefix` it also gets a /80.
+    """
 
     instance_id: InstanceId
     subnet_id: SubnetId
@@ -93,6 +98,21 @@ class CreateInterface(Value, frozen=True, tag="create"):
     tags: dict[str, str]
     delete_on_termination: bool
     network_card: int = 0
+    ipv6_prefix: bool = False
+
+
+class AssignIpv6Prefix(Value, frozen=True, tag="assign-ipv6-prefix"):
+    """Assign a /80 to an interface that is attached."""
+
+    interface_id: InterfaceId
+
+
+class AssociateAddress(Value, frozen=True, tag="associate-address"):
+    """Associate a free Elastic IP that carries all `tags` with the primary address of an interface."""
+
+    interface_id: InterfaceId
+    primary_address: str
+    tags: dict[str, str]
 
 
 class SetDeleteOnTermination(Value, frozen=True, tag="set-delete-on-termination"):
@@ -111,7 +131,7 @@ class Unassign(Value, frozen=True, tag="unassign"):
     prefixes: tuple[str, ...] = ()
 
 
-Action = Assign | CreateInterface | SetDeleteOnTermination | Unassign
+Action = Assign | CreateInterface | SetDeleteOnTermination | Unassign | AssignIpv6Prefix | AssociateAddress
 
 
 class Plan(Value, frozen=True):
@@ -119,8 +139,9 @@ class Plan(Value, frozen=True):
 
     `explanation` are sentences for people, in the order in which they were decided; `reason` is the
     constant word for the outcome. `blocked` is true when something is needed that cannot be done:
-    the explanation's last sentence then says why and what to do. `release` is what the node's memory of releases is to
-    be from now on; None: nothing could be decided, so it stays.
+    the explanation's last sentence then says why and what to do. `troubles` are sentences about what can't be done
+    beside the pool (IPv6, static address). `release` is what the node's memory of releases is to be from now on; None:
+    nothing could be decided, so it stays.
     """
 
     action: Action | None
@@ -130,3 +151,9 @@ class Plan(Value, frozen=True):
     urgency: Urgency = Urgency.DEFICIT
     blocked: bool = False
     release: ReleaseMemory | None = None
+    troubles: tuple[str, ...] = ()
+
+    @property
+    def trouble(self) -> str:
+        """What people should know, in one text; "" if all is well or under way."""
+        return " ".join((*self.explanation[-1:], *self.troubles) if self.blocked else self.troubles)

@@ -53,8 +53,9 @@ class NodeState(Value, frozen=True):
     `stored_memory` the entry as Redis holds it. `journal` is the entry of an interface creation under way.
     `publish_failure` is why the object could not be written lately ("" if it could). `generation` is the state
     generation. `read_failure` is why the last read of EC2 failed ("" if it succeeded).
-    `instance_owner` is the node that the instance belongs to: the one that has named it for longest. `now` is Redis'
-    time in seconds.
+    `instance_owner` is the node that the instance belongs to: the one that has named it for longest. `pending_pods` are
+    the node's pods that wait, those on the host's network not counted; 0 while nobody looks. `now` is Redis' time in
+    seconds.
     """
 
     node: Node
@@ -73,6 +74,7 @@ class NodeState(Value, frozen=True):
     read_failure: str = ""
     publish_failure: str = ""
     instance_owner: NodeName = NodeName("")
+    pending_pods: int = 0
 
     @property
     def owns_instance(self) -> bool:

@@ -10,7 +10,7 @@ EVENTS = {
     "task_done": "A task changed something: `did` in EC2, `wrote` parts of the object",
     "node_new": "The watcher saw a node for the first time",
     "node_removed": "The watcher saw that a CiliumNode was deleted",
-    "nodes_listed": "The watcher listed all CiliumNodes",
+    "objects_listed": "The watcher listed all CiliumNodes, or all pods that wait",
     "orphan_found": "An interface of ours is attached to nothing; it is deleted after the grace period",
     "orphan_deleted": "Such an interface was deleted",
     # what people did

@@ -10,7 +10,16 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 from eni_tasks.errors import InvalidInput
-from eni_tasks.model.network import Infrastructure, InstanceId, Interface, InterfaceId, Limits, SubnetId, VpcId
+from eni_tasks.model.network import (
+    ElasticIp,
+    Infrastructure,
+    InstanceId,
+    Interface,
+    InterfaceId,
+    Limits,
+    SubnetId,
+    VpcId,
+)
 
 
 class ReadLimits(Protocol):
@@ -77,6 +86,7 @@ class Ec2(Protocol):
         description: str,
         tags: Mapping[str, str],
         client_token: str,
+        ipv6_prefix: bool = False,
     ) -> Interface:
         """Create an interface; the same token with the same parameters answers the same interface."""
         ...
@@ -97,6 +107,18 @@ class Ec2(Protocol):
 
     def unassign(self, interface_id: InterfaceId, addresses: Sequence[str], prefixes: Sequence[str]) -> None:
         """Give secondary addresses and /28 prefixes back, all or none; at least one."""
+        ...
+
+    def assign_ipv6_prefix(self, interface_id: InterfaceId) -> str:
+        """Assign a /80 to an interface; returns it, as EC2 confirmed it."""
+        ...
+
+    def free_elastic_ips(self, tags: Mapping[str, str]) -> tuple[ElasticIp, ...]:
+        """List the Elastic IPs that carry all `tags` and are not associated; none, and no call, without tags."""
+        ...
+
+    def associate_address(self, elastic_ip: ElasticIp, interface_id: InterfaceId, private_address: str) -> None:
+        """Associate an Elastic IP with an address of an interface; EC2 refuses if either of both is associated."""
         ...
 
     def delete_interface(self, interface_id: InterfaceId) -> None:

@@ -1,4 +1,4 @@
-"""CiliumNode objects, as the use cases see them.
+"""CiliumNode objects and pods, as the use cases see them.
 
 An object that can't be understood is given like any other, with its `problem`: it exists, and must not be
 taken for deleted.
@@ -7,11 +7,13 @@ taken for deleted.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 from eni_tasks.errors import TransientError
 from eni_tasks.model.cilium_node import CiliumNode
 from eni_tasks.model.network import NodeName, Value
+
+T = TypeVar("T")
 
 PatchOps = Sequence[dict[str, Any]]
 
@@ -55,28 +57,28 @@ class HistoryGone(TransientError):
     """The API server has forgotten the version that was asked for: list again."""
 
 
-class Page(Value, frozen=True):
+class Page(Value, Generic[T], frozen=True):
     """A part of the list; `resource_version` is the same in all parts."""
 
-    objects: tuple[CiliumNode, ...]
+    objects: tuple[T, ...]
     resource_version: str
 
 
-class Changes(Value, frozen=True):
+class Changes(Value, Generic[T], frozen=True):
     """What a watch sent at once: objects as they are now, and (name, uid) of those that were deleted.
 
     `resource_version` is where the next watch continues once this has been taken in.
     """
 
     resource_version: str
-    changed: tuple[CiliumNode, ...] = ()
-    gone: tuple[tuple[NodeName, str], ...] = ()
+    changed: tuple[T, ...] = ()
+    gone: tuple[tuple[str, str], ...] = ()
 
 
-class NodeFeed(Protocol):
+class Feed(Protocol[T]):
     """All objects, then what happens to them; raises HistoryGone, ClusterUnavailable, ClusterRefused."""
 
-    def pages(self) -> Iterator[Page]:
+    def pages(self) -> Iterator[Page[T]]:
         """Read all objects as of one version, in pages."""
         ...
 
@@ -84,7 +86,7 @@ class NodeFeed(Protocol):
         """The version that the API server is at."""
         ...
 
-    def changes(self, resource_version: str, timeout_seconds: int) -> Generator[Changes, None, None]:
+    def changes(self, resource_version: str, timeout_seconds: int) -> Generator[Changes[T], None, None]:
         """Follow what comes after a version; ends by itself after about the given time, or a long silence.
 
         The first, empty one says that `interrupt` can reach the watch from now on.

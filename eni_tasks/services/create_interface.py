@@ -23,10 +23,12 @@ from itertools import count
 
 import msgspec
 
+from eni_tasks.domain import setbacks
 from eni_tasks.domain.creation import note_acceptance
 from eni_tasks.domain.eligibility import occupying
 from eni_tasks.errors import Ec2Error, Ec2Reaction, LeaseLost
 from eni_tasks.model.network import Interface, InterfaceId
+from eni_tasks.model.node import Setback
 from eni_tasks.model.plan import CreateInterface, SetDeleteOnTermination
 from eni_tasks.model.state import NodeState, Outcome
 from eni_tasks.model.work import Claim
@@ -39,6 +41,8 @@ MAX_INDEX_TRIES = 5
 YOUNG_SECONDS = 60.0  # for so long an id that EC2 just gave may be unknown to other servers of EC2
 REPLACED = "the instance was replaced"
 
+# These answers to a create may be about its IPv6 prefix.
+_OF_THE_REQUEST = frozenset({Ec2Reaction.OUR_FAULT, Ec2Reaction.NODE_OVER})
 # After these answers to a repeated create the interface certainly does not exist.
 _NOT_CREATED = frozenset({Ec2Reaction.SUBNET_FULL, Ec2Reaction.STALE_VIEW, Ec2Reaction.OUR_FAULT})
 
@@ -139,6 +143,7 @@ class InterfaceCreator:
                     description=request.description,
                     tags=request.tags,
                     client_token=creation.token,
+                    ipv6_prefix=request.ipv6_prefix,
                 ),
                 urgent=urgent,
                 draw=draw,
@@ -150,7 +155,8 @@ class InterfaceCreator:
                 # The journal stays: a repeated create with the same token shows whether it exists.
                 return Step(stop=True, failed=True, shared=error.reaction in SHARED, trouble=str(error))
             dropped = Outcome(journal=b"", reservation=creation.reservation)
-            return react_to_refusal(self._mutator, error, claim, state, request.subnet_id, dropped)
+            step = react_to_refusal(self._mutator, error, claim, state, request.subnet_id, dropped)
+            return self._without_ipv6(state, step, error) if request.ipv6_prefix else step
         taken = len(interface.addresses) + 1
         created = msgspec.structs.replace(
             creation,
@@ -165,6 +171,16 @@ class InterfaceCreator:
         self._mutator.counters.count("ipam_interface_creation_ops", subnet)
         self._mutator.counters.count("ipam_ip_allocation_ops", subnet, len(interface.addresses))
         return created
+
+    def _without_ipv6(self, state: NodeState, step: Step, error: Ec2Error) -> Step:
+        """Let the next plan do without the IPv6 prefix, if that may be what EC2 refused."""
+        if error.reaction not in _OF_THE_REQUEST:
+            return step
+        setback = setbacks.again(state.memory.ipv6, str(error), self._state.now())
+        memory = msgspec.structs.replace(step.memory or state.memory, ipv6=setback)
+        if error.reaction is Ec2Reaction.OUR_FAULT:
+            return Step(did=f"EC2 refused an interface with an IPv6 prefix: {error.code}", memory=memory)
+        return msgspec.structs.replace(step, memory=memory)
 
     # -- attach ----------------------------------------------------------------------------------
     def _attach(self, claim: Claim, state: NodeState, creation: Creation, *, urgent: bool) -> Creation | Step:
@@ -306,7 +322,12 @@ class InterfaceCreator:
         if trouble and interfaces is not None:
             outcome = msgspec.structs.replace(outcome, instance_id=creation.request.instance_id, interfaces=interfaces)
         self._end(claim, outcome)
-        return Step(did=did, changed=True, trouble=trouble, interfaces=interfaces, memory=note_acceptance(state.memory))
+        memory = note_acceptance(state.memory)
+        if creation.request.ipv6_prefix:
+            why = f"EC2 gave {interface.id} no IPv6 prefix, although it was asked for."
+            setback = Setback() if interface.ipv6_prefixes else setbacks.again(memory.ipv6, why, self._state.now())
+            memory = msgspec.structs.replace(memory, ipv6=setback)
+        return Step(did=did, changed=True, trouble=trouble, interfaces=interfaces, memory=memory)
 
     def _send_delete_on_termination(
         self, claim: Claim, interface_id: InterfaceId, attachment_id: str, *, urgent: bool

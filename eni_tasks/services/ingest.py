@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 import msgspec
 
-from eni_tasks.domain import watermark
+from eni_tasks.domain import beside_pool, watermark
 from eni_tasks.domain.cilium_node import parse_node
 from eni_tasks.domain.figures import figures_from_object
 from eni_tasks.domain.pool_demand import asked_before_change, with_earlier_pre_allocate
@@ -43,7 +43,7 @@ class Ingest:
         self._policy = policy
         self._quiet_seconds = quiet_seconds
 
-    def take_list(self, pages: Iterable[Page]) -> tuple[int, str]:
+    def take_list(self, pages: Iterable[Page[CiliumNode]]) -> tuple[int, str]:
         """Take in a complete list.
 
         A list is as new as anything that was stored before it began. One that is older shows that etcd was restored
@@ -107,6 +107,8 @@ class Ingest:
         elif (wanted := self._agents_part(node, old)) != (had := self._agents_part(old, old)):
             if figures.needed > 0 or self._releases(node, old, figures):
                 new.maintain.append((node.name, _urgency(node, figures)))
+            elif beside_pool.asks_anew(node, old):
+                new.maintain.append((node.name, Urgency.DEFICIT))
             # An agent of another contract may be shown another pool.
             demand = had.demand if wanted.demand is not None else None
             shown = msgspec.structs.replace(wanted, used=had.used, release_ips=had.release_ips, demand=demand)
@@ -117,11 +119,12 @@ class Ingest:
         if figures.needed > 0:
             new.deficits.append(node.name)
 
-    def removed(self, name: NodeName, uid: str) -> None:
+    def removed(self, name: str, uid: str) -> None:
         """Take in a deletion: the node's work, memory and facts are deleted, unless it is another object by now."""
-        stored = self._state.nodes.object(name)
-        if self._state.nodes.remove(name, uid=uid):
-            self._work.collect_orphans(self._delete_rest(name, stored))
+        node = NodeName(name)
+        stored = self._state.nodes.object(node)
+        if self._state.nodes.remove(node, uid=uid):
+            self._work.collect_orphans(self._delete_rest(node, stored))
 
     def _remove_unlisted(self, names: Collection[str], version: str | None) -> None:
         """Remove stored nodes that a complete list lacks: they were deleted while no watch was open.

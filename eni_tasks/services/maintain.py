@@ -20,10 +20,20 @@ from eni_tasks.domain.status import next_write
 from eni_tasks.errors import Ec2Error
 from eni_tasks.model.network import NodeName
 from eni_tasks.model.node import Memory, Policy
-from eni_tasks.model.plan import Assign, Plan, Reason, SetDeleteOnTermination, Unassign, Urgency
+from eni_tasks.model.plan import (
+    Assign,
+    AssignIpv6Prefix,
+    AssociateAddress,
+    Plan,
+    Reason,
+    SetDeleteOnTermination,
+    Unassign,
+    Urgency,
+)
 from eni_tasks.model.state import NodeState
 from eni_tasks.model.work import Claim, WorkKind
 from eni_tasks.services.assign import assign_addresses
+from eni_tasks.services.beside_pool import assign_ipv6_prefix, associate_address
 from eni_tasks.services.create_interface import InterfaceCreator
 from eni_tasks.services.mutate import AddressesTaken, Mutator, Postponed
 from eni_tasks.services.refusals import Step
@@ -38,6 +48,7 @@ BACK_OFF_LONGEST_SECONDS = 300.0
 # Trouble of EC2, the account or the network: a node without a free address is soon served when it is over.
 SHARED_LONGEST_SECONDS = {Urgency.EMPTY: 30.0}
 SHARED_LONGEST_OTHERWISE_SECONDS = 120.0
+SOON_SECONDS = 60.0
 BACK_OFF_RESET_SECONDS = 600.0  # after this long without failure the back-off starts again at its base
 
 
@@ -77,7 +88,8 @@ class Maintain:
             decision = plan(state, self._policy, state.now)
             step = self._take_step(claim, state, decision)
             did += [step.did] if step.did else []
-            report["reason"], report["explanation"] = decision.reason.value, list(decision.explanation)
+            report["reason"] = decision.reason.value
+            report["explanation"] = [*decision.explanation, *decision.troubles]
             memory, again = _learned(state, decision, step)
             if self._must_publish(state, decision, step, memory):
                 publish = decision.urgency
@@ -87,7 +99,7 @@ class Maintain:
                     memory=memory if memory != stored_memory else None,
                     publish=publish,
                     in_deficit=_in_deficit(state, decision),
-                    again_after_seconds=again if step.stop else 0.0,
+                    again_after_seconds=_after_setback(memory, state, again) if step.stop else 0.0,
                 )
             state, complete = self._next_state(state, step, memory)
             if publish is Urgency.EMPTY and not complete:
@@ -120,7 +132,7 @@ class Maintain:
             # A read on the way (looking where an interface is) failed: the journal keeps the place.
             return Step(stop=True, failed=True, shared=True, trouble=str(error))
 
-    def _act(self, claim: Claim, state: NodeState, decision: Plan) -> Step:
+    def _act(self, claim: Claim, state: NodeState, decision: Plan) -> Step:  # noqa: PLR0911 - one for each action
         urgent = decision.urgency is Urgency.EMPTY
         if state.journal is not None:
             return self._creator.resume(claim, state, state.journal, urgent=urgent)
@@ -131,6 +143,10 @@ class Maintain:
         if isinstance(decision.action, Unassign):
             memory = decision.release or state.memory.release
             return release_addresses(self._mutator, self._last_look(), claim, state, decision.action, memory)
+        if isinstance(decision.action, AssignIpv6Prefix):
+            return assign_ipv6_prefix(self._mutator, claim, state, decision.action, urgent=urgent)
+        if isinstance(decision.action, AssociateAddress):
+            return associate_address(self._mutator, claim, state, decision.action)
         began_at = time.monotonic()
         if isinstance(decision.action, Assign):
             kind, step = "allocateIP", assign_addresses(self._mutator, claim, state, decision.action, urgent=urgent)
@@ -192,12 +208,22 @@ def _learned(state: NodeState, decision: Plan, step: Step) -> tuple[Memory, floa
         memory = msgspec.structs.replace(memory, failures=0, retries=0)
     memory = msgspec.structs.replace(
         memory,
-        reasons=decision.explanation,
+        reasons=(*decision.explanation, *decision.troubles),
         last_action=step.did or memory.last_action,
-        trouble=step.trouble if step.stop else memory.trouble,
+        trouble=" ".join(filter(None, (step.trouble, *decision.troubles))) if step.stop else memory.trouble,
         release=next(each for each in (step.release, decision.release, memory.release) if each is not None),
     )
     return memory, again
+
+
+def _after_setback(memory: Memory, state: NodeState, again: float | None) -> float | None:
+    """The wait of a run: its own or, if a step beside the pool is soon to be tried again, until then.
+
+    Longer waits are the periodic read's: work that waits is not enqueued again by what a read shows.
+    """
+    waits = (each.until - state.now for each in (memory.ipv6, memory.static_address))
+    soon = [wait for wait in waits if 0 < wait <= SOON_SECONDS]
+    return again if again is not None or not soon else min(soon) + 1.0
 
 
 def _back_off_seconds(failures: int, longest_seconds: float) -> float:

@@ -11,6 +11,8 @@ from eni_tasks.errors import InvalidInput
 from eni_tasks.model.plan import (
     Action,
     Assign,
+    AssignIpv6Prefix,
+    AssociateAddress,
     CreateInterface,
     Plan,
     Reason,
@@ -31,6 +33,8 @@ _CALLS: dict[type[Action], tuple[str, ...]] = {
     CreateInterface: (_CREATE, _ATTACH, _MODIFY),
     SetDeleteOnTermination: (_MODIFY,),
     Unassign: ("UnassignPrivateIpAddresses",),
+    AssignIpv6Prefix: ("AssignIpv6Addresses",),
+    AssociateAddress: ("AssociateAddress",),
 }
 _CALLS_AFTER = {
     CreationStep.INTENT: (_CREATE, _ATTACH, _MODIFY),

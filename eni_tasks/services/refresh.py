@@ -356,8 +356,7 @@ class Refresh:
 
 def _new_trouble(state: NodeState, decision: Plan) -> bool:
     """Say whether a run would report a trouble that was not reported yet, or that one is over."""
-    trouble = decision.explanation[-1] if decision.blocked else ""
-    return state.interfaces is not None and trouble != state.memory.trouble
+    return state.interfaces is not None and decision.trouble != state.memory.trouble
 
 
 def _shows_missing(state: NodeState) -> bool:

@@ -86,15 +86,7 @@ def react_to_refusal(  # noqa: PLR0913 - a refusal and all that it was about
         LeaseLost: the journal is no longer this claim's to write.
     """
     state, node, memory = mutator.state, node_state.node, node_state.memory
-    unconfirmed = error.reaction in _UNCONFIRMED
-    if error.reaction is not Ec2Reaction.AMBIGUOUS:
-        recorded = msgspec.structs.replace(outcome, instance_id=node.instance_id, unconfirmed=unconfirmed)
-        if not state.runs.record(claim, recorded) and outcome.journal is not None:
-            raise LeaseLost(f"node {node.name}: its claim ran out after {error.action}; another worker continues")
-    if unconfirmed:
-        # Nothing more is done to the node before a read that started after the mutation has certainly ended.
-        lag = mutator.busy_seconds if error.reaction is Ec2Reaction.AMBIGUOUS else 0.0
-        state.reads.request([node.name], delay_seconds=lag + mutator.settle_seconds)
+    record_refusal(mutator, error, claim, node_state, outcome)
     text = f"{error.action} for instance {node.instance_id}: {error.code}: {error.message}"
     match error.reaction:
         case Ec2Reaction.SUBNET_FULL:
@@ -114,3 +106,39 @@ def react_to_refusal(  # noqa: PLR0913 - a refusal and all that it was about
             return Step(stop=True, again_after_seconds=wait)
         case _:
             return Step(stop=True, failed=True, shared=error.reaction in SHARED, trouble=text)
+
+
+def record_refusal(  # noqa: PLR0913 - a refusal and all that it was about
+    mutator: Mutator,
+    error: Ec2Error,
+    claim: Claim,
+    node_state: NodeState,
+    outcome: Outcome = NOTHING_ELSE,
+    *,
+    beside_pool: bool = False,
+) -> None:
+    """Record a refused mutation, and request a read if EC2's answer contradicts the facts or says nothing.
+
+    Args:
+        mutator: what made the call.
+        error: what EC2 said.
+        claim: the right to the node.
+        node_state: what the decision was based on.
+        outcome: what else is to be recorded, unless the answer is ambiguous.
+        beside_pool: the mutation was about something beside the pool: unless the answer is ambiguous, the facts about
+            the pool stay good.
+
+    Raises:
+        LeaseLost: the journal is no longer this claim's to write.
+    """
+    state, node = mutator.state, node_state.node
+    unconfirmed = error.reaction in _UNCONFIRMED
+    if error.reaction is not Ec2Reaction.AMBIGUOUS:
+        unknown = unconfirmed and not beside_pool
+        recorded = msgspec.structs.replace(outcome, instance_id=node.instance_id, unconfirmed=unknown)
+        if not state.runs.record(claim, recorded) and outcome.journal is not None:
+            raise LeaseLost(f"node {node.name}: its claim ran out after {error.action}; another worker continues")
+    if unconfirmed:
+        # What was refused is not tried again before a read that started after the mutation has certainly ended.
+        lag = mutator.busy_seconds if error.reaction is Ec2Reaction.AMBIGUOUS else 0.0
+        state.reads.request([node.name], delay_seconds=lag + mutator.settle_seconds)

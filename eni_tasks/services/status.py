@@ -35,10 +35,10 @@ NOT_PUBLISHED = "not-published"
 class NodeStatus(Value, frozen=True, omit_defaults=False):
     """One node's figures; `published` counts the addresses that its object shows.
 
-    `ready` means that the pool is at size, and that the object shows it: nothing is needed, or nothing more can be
-    held. `capacity` and the two after it are as in `Figures`. `described_at` is the last good read of its interfaces.
-    `work` is what its
-    maintenance is doing or, if none is pending, its publishing.
+    `ready` means that the pool is at size, that nothing is missing beside it (IPv6, static address), and that the
+    object shows it: nothing is needed, or nothing more can be held. `capacity` and the two after it are as in
+    `Figures`. `described_at` is the last good read of its interfaces. `work` is what its maintenance is doing or, if
+    none is pending, its publishing.
     """
 
     node: NodeName
@@ -138,7 +138,7 @@ class NodePlan(Value, frozen=True):
     @property
     def trouble(self) -> bool:
         """Whether something stands in the way."""
-        return self.plan.blocked or bool(self.obstacles)
+        return bool(self.plan.trouble or self.obstacles)
 
 
 class Status:
@@ -243,7 +243,7 @@ class Status:
         node, figures = state.node, decision.figures
         complete = _complete(state, decision)
         shown = complete and next_write(state.obj, state, self._policy) is None
-        reason, explanation = decision.reason.value, decision.explanation
+        reason, explanation = decision.reason.value, (*decision.explanation, *decision.troubles)
         lost = lacking.explain(state.facts, node) if state.facts is not None else ""
         explanation = (*(said for said in (lost, blocks.explain(state)) if said), *explanation)
         if complete and not shown:
@@ -274,7 +274,7 @@ def _complete(state: NodeState, decision: Plan) -> bool:
     """Facts known, nothing to do but to give back what is in excess, nothing needed, nothing blocked."""
     known = state.interfaces is not None and state.journal is None
     at_rest = decision.action is None or isinstance(decision.action, Unassign)
-    return known and at_rest and decision.figures.needed == 0 and not decision.blocked
+    return known and at_rest and decision.figures.needed == 0 and not decision.trouble
 
 
 def _why_not_shown(state: NodeState) -> str:

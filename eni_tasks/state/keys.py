@@ -37,6 +37,8 @@ class Keys:
         self.memory = f"{prefix}memory"
         # HASH. Node → why its object could not be written lately; absent after a good run.
         self.publish_failures = f"{prefix}publish-failures"
+        # HASH. Node → how many of its pods wait; expires while no watcher follows the pods.
+        self.pending_pods = f"{prefix}pending-pods"
         # HASH. Node → the creation of an interface that is under way (services.create_interface.Creation), JSON.
         self.journal = f"{prefix}journal"
         # ZSET. Node whose instance is to be read → due; while it is being read: end of the reader's lease.

@@ -6,7 +6,7 @@ Every method raises StateUnavailable when Redis does not answer.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Literal, cast
 
@@ -21,8 +21,8 @@ from eni_tasks.model.node import Memory
 from eni_tasks.model.state import NodeState
 from eni_tasks.model.work import NODE_WORK, WorkKind
 from eni_tasks.state import commands
-from eni_tasks.state.connection import PORTION_COUNT, Connection, translated
-from eni_tasks.state.decoding import decoded, prose, text
+from eni_tasks.state.connection import PORTION_COUNT, Connection, milliseconds, translated
+from eni_tasks.state.decoding import decoded, number, prose, text
 from eni_tasks.state.facts import decode_facts
 from eni_tasks.state.network import NetworkCache, decode_ledger, decode_limits
 
@@ -75,7 +75,7 @@ class Nodes:
     def decode_state(self, name: NodeName, answer: Sequence[Any]) -> NodeAnswer:
         """Decode the answer of read_node.lua."""
         stored, memory, journal, stamp, ledger, cooldowns, now_ms, facts, limits, *rest = answer
-        generation, began_at, failure, owner, publish_failure = rest
+        generation, began_at, failure, owner, publish_failure, pending_pods = rest
         if stored is None:
             return NodeGone(f"node {name}: no CiliumNode of that name is known; is the watcher running?")
         obj = _decode_stored(name, stored)
@@ -96,6 +96,7 @@ class Nodes:
                 read_failure=prose(failure),
                 publish_failure=prose(publish_failure),
                 instance_owner=NodeName(text(owner[0])) if owner else name,
+                pending_pods=int(number(f"{self._keys.pending_pods} {name}", pending_pods)),
             )
         except InvalidInput as error:
             return error
@@ -214,6 +215,17 @@ class Nodes:
         """The highest resourceVersion of all stored objects; "" if there are none."""
         (versions,) = self._connection.send(("HVALS", self._keys.versions))
         return max((text(value).split(" ")[0] for value in versions), key=version_key, default="")
+
+    def put_pending_pods(self, counts: Mapping[NodeName, int], *, lifetime_seconds: float) -> None:
+        """Replace the numbers of pods that wait on nodes.
+
+        Args:
+            counts: how many wait on each node; on one that is missing none does.
+            lifetime_seconds: for how long this counts.
+        """
+        pairs = [word for name, count in counts.items() for word in (name, count)]
+        args = [milliseconds(lifetime_seconds), *pairs]
+        self._connection.run("put_pending_pods", [self._keys.pending_pods], args)
 
     # -- journals --------------------------------------------------------------------------------
     def journal(self, name: NodeName) -> bytes | None:

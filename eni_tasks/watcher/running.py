@@ -1,4 +1,4 @@
-"""Runs the watcher's two loops, watching and ticking, until it is stopped, and reports both to the probes.
+"""Runs the watcher's loops, watching and ticking, until it is stopped, and reports them to the probes.
 
 `eni_tasks.services.tick` decides what a tick does; the entry point handles signals.
 """
@@ -6,29 +6,32 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from eni_tasks.errors import TransientError
 from eni_tasks.observability.logs import logger
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
+    from eni_tasks.model.cilium_node import CiliumNode
     from eni_tasks.observability.probes import Probes
-    from eni_tasks.watcher.watching import NodeWatching
+    from eni_tasks.watcher.watching import Watching
 
 
-def run(
-    watching: NodeWatching,
+def run(  # noqa: PLR0913 - what a watcher consists of
+    watching: Watching[CiliumNode],
     tick: Callable[[], None],
     stopping: threading.Event,
     probes: Probes,
+    *,
+    beside: Sequence[Watching[Any]] = (),
     tick_seconds: float = 1.0,
 ) -> None:
-    """Watches in one thread and ticks in this one.
+    """Watches in threads and ticks in this one.
 
-    The process is alive while neither loop is stuck, even if every call is refused. It is ready while it follows
-    changes and ticks succeed. How the fleet fares does not matter: a node that can't be served must not hold up the
+    The process is alive while no loop is stuck, even if every call is refused. It is ready while it follows the changes
+    of nodes and ticks succeed. How the fleet fares does not matter: a node that can't be served must not hold up the
     roll-out of a fix.
 
     Args:
@@ -36,20 +39,25 @@ def run(
         tick: what is done once a second.
         stopping: ends both loops when it is set.
         probes: updated after every tick.
+        beside: loops over the changes of other objects; the process is ready without them.
         tick_seconds: the pause between two ticks.
     """
-    thread = threading.Thread(target=watching.run, name="watching")
-    thread.start()
+    loops = (watching, *beside)
+    threads = [threading.Thread(target=loop.run, name="watching") for loop in loops]
+    for thread in threads:
+        thread.start()
     try:
         while not stopping.wait(tick_seconds):
             worked = _tick(tick)
-            if not watching.stuck:
+            if not any(loop.stuck for loop in loops):
                 probes.alive()
             probes.ready(yes=worked and watching.follows)
     finally:
         probes.ready(yes=False)
-        watching.stop()
-        thread.join()
+        for loop in loops:
+            loop.stop()
+        for thread in threads:
+            thread.join()
 
 
 def _tick(tick: Callable[[], None]) -> bool:

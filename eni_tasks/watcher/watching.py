@@ -1,8 +1,8 @@
-"""List, watch, list again: passes every change of a CiliumNode to `services.ingest`, whatever the API server does.
+"""List, watch, list again: passes every change of an object to a service, whatever the API server does.
 
-The loop never ends because of an error. It moves to the next resource version only after ingest has taken the changes
-of the current one, so an error in between repeats changes and loses none. Full lists show deletions that a gap in the
-watch has hidden: at the start, after an expired version, on request, and every few minutes.
+The loop never ends because of an error. It moves to the next resource version only after the service has taken the
+changes of the current one, so an error in between repeats changes and loses none. Full lists show deletions that a gap
+in the watch has hidden: at the start, after an expired version, on request, and every few minutes.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ import random
 import threading
 import time
 from contextlib import closing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from eni_tasks.errors import ClusterUnavailable, EniTasksError
 from eni_tasks.model.cilium_node import version_key
 from eni_tasks.observability.logs import logger
-from eni_tasks.ports.kube import Changes, HistoryGone, NodeFeed, Page
+from eni_tasks.ports.kube import Changes, Feed, HistoryGone, Page
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-    from eni_tasks.services.ingest import Ingest
+T = TypeVar("T")
 
 # The API server ends a watch after this long; jittered, so that several watchers don't return at the same time.
 _WATCH_SECONDS = (240, 300)
@@ -32,19 +32,39 @@ _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.5, 30.0
 _STUCK_SECONDS = 60.0
 
 
-class NodeWatching:
+class Sink(Protocol[T]):
+    """Takes in what a feed shows: `services.ingest.Ingest` and `services.pending_pods.PendingPods`."""
+
+    def take_list(self, pages: Iterator[Page[T]]) -> tuple[int, str]:
+        """Take in a complete list; returns the number of objects, and the list's version."""
+        ...
+
+    def changed(self, objects: Sequence[T]) -> None:
+        """Take in objects as they are now."""
+        ...
+
+    def removed(self, name: str, uid: str) -> None:
+        """Take in a deletion."""
+        ...
+
+
+class Watching(Generic[T]):
     """The loop over one feed.
 
     Args:
+        what: the objects, for the log.
         feed: lists and watches.
-        ingest: takes in the changes.
-        relist_seconds: how often all nodes are listed again although no error occurred.
+        sink: takes in the changes.
+        relist_seconds: how often all objects are listed again although no error occurred.
         silence_seconds: the longest that the feed lets a watch be silent.
     """
 
-    def __init__(self, feed: NodeFeed, ingest: Ingest, relist_seconds: float, silence_seconds: float) -> None:
+    def __init__(
+        self, what: str, feed: Feed[T], sink: Sink[T], *, relist_seconds: float, silence_seconds: float
+    ) -> None:
+        self._what = what
         self._feed = feed
-        self._ingest = ingest
+        self._sink = sink
         self._relist_seconds = relist_seconds
         self._stopping = threading.Event()
         self._list_wanted = threading.Event()
@@ -53,7 +73,7 @@ class NodeWatching:
         self._failures_count = 0
         self._stuck_seconds = silence_seconds + _STUCK_SECONDS
         self._active_at = time.monotonic()
-        self.follows = False  # whether all nodes were listed, and the API server's last answer was no refusal
+        self.follows = False  # whether all objects were listed, and the API server's last answer was no refusal
 
     @property
     def stuck(self) -> bool:
@@ -97,7 +117,7 @@ class NodeWatching:
                 if self._interrupted():
                     return
         if time.monotonic() - started_at < _SHORTEST_WATCH_SECONDS and not self._interrupted():
-            raise ClusterUnavailable("watching CiliumNodes: the watch ended at once")
+            raise ClusterUnavailable(f"watching {self._what}: the watch ended at once")
         self._failures_count = 0
 
     def _check_history(self) -> None:
@@ -113,12 +133,12 @@ class NodeWatching:
     def _interrupted(self) -> bool:
         return self._stopping.is_set() or self._list_wanted.is_set()
 
-    def _take(self, changes: Changes) -> None:
+    def _take(self, changes: Changes[T]) -> None:
         self._active_at, self.follows = time.monotonic(), True
         if changes.changed:
-            self._ingest.changed(changes.changed)
+            self._sink.changed(changes.changed)
         for name, uid in changes.gone:
-            self._ingest.removed(name, uid)
+            self._sink.removed(name, uid)
         if changes.resource_version != self._version:
             self._version = changes.resource_version
             self._failures_count = 0
@@ -127,12 +147,12 @@ class NodeWatching:
         self._list_wanted.clear()
         # Half a list counts for nothing: without a version the next turn begins with a list again.
         self._version = ""
-        count, version = self._ingest.take_list(self._pages())
+        count, version = self._sink.take_list(self._pages())
         self._version = version
         self._list_due_at = time.monotonic() + self._relist_seconds * random.uniform(0.9, 1.1)  # noqa: S311 - jitter
-        logger().info("nodes_listed", count=count, resource_version=version)
+        logger().info("objects_listed", what=self._what, count=count, resource_version=version)
 
-    def _pages(self) -> Iterator[Page]:
+    def _pages(self) -> Iterator[Page[T]]:
         for page in self._feed.pages():
             self._active_at = time.monotonic()
             yield page
@@ -147,6 +167,7 @@ class NodeWatching:
         known = isinstance(error, EniTasksError)
         logger().warning(
             "watch_failed",
+            what=self._what,
             error=str(error),
             again_in_seconds=round(pause_seconds, 1),
             exc_info=None if known else error,

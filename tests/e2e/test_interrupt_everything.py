@@ -87,7 +87,13 @@ class Workers:
     def world(self) -> Iterator[System]:
         """A system that has nothing yet."""
         # Minutes pass here without the periodic reads that would keep the facts young.
-        settings = {"facts_max_age_seconds": 86_400, "release_excess": True, "release_delay_seconds": DELAY_SECONDS}
+        settings = {
+            "facts_max_age_seconds": 86_400,
+            "release_excess": True,
+            "release_delay_seconds": DELAY_SECONDS,
+            "ipv6": True,
+            "static_addresses": True,
+        }
         system = System(self._redis_url, self._ec2, self._built, self._kube, **settings)
         self._reader = self._reader or system.services.ec2
         system.services.__dict__["ec2"] = self._reader
@@ -155,6 +161,39 @@ def assign_without_an_answer(system: System) -> None:
 def two_interfaces_needed(system: System) -> None:
     system.add_node(ipam={"pre-allocate": 12})
     system.settle_reads()
+
+
+def a_static_address_wanted(system: System) -> None:
+    for _ in range(3):
+        system.ec2.allocate_elastic_ip({"pool": "egress"})
+    system.add_node(ipam={"pre-allocate": 4, "static-ip-tags": {"pool": "egress"}})
+    system.settle_reads()
+
+
+def static_address_without_an_answer(system: System) -> None:
+    a_static_address_wanted(system)
+    system.ec2.add_faults([Fault(action="AssociateAddress", drop=True, after=True)])
+
+
+def an_ipv6_prefix_wanted(system: System, first_interface_index: int = 0) -> None:
+    number = len(system.ec2.view().subnets)
+    subnet = system.ec2.add_subnet(
+        system.built.vpc_id, "a", f"10.0.{100 + number}.0/24", ipv6_cidr=f"2001:db8:0:{number}::/64"
+    )
+    needed = {"ipv4-addrs": 4, "ipv6-addrs": 4}
+    requested = [{"pool": "default", "needed": needed}]
+    eni = {"first-interface-index": first_interface_index}
+    system.add_node(subnet=subnet.id, eni=eni, ipam={"pre-allocate": 4, "pools": {"requested": requested}})
+    system.settle_reads()
+
+
+def an_ipv6_prefix_wanted_on_a_new_interface(system: System) -> None:
+    an_ipv6_prefix_wanted(system, first_interface_index=1)
+
+
+def ipv6_prefix_without_an_answer(system: System) -> None:
+    an_ipv6_prefix_wanted(system)
+    system.ec2.add_faults([Fault(action="AssignIpv6Addresses", drop=True, after=True)])
 
 
 def a_pool_to_be_shown(system: System) -> None:
@@ -286,6 +325,11 @@ CASES = [
     Case("maintain", room_on_the_first_interface, [4], 1, points=4),
     Case("maintain", assign_without_an_answer, [4], 1, points=4),
     Case("maintain", two_interfaces_needed, [9, 3], 1, points=11),
+    Case("maintain", a_static_address_wanted, [4], 1, points=6),
+    Case("maintain", static_address_without_an_answer, [4], 1, points=6),
+    Case("maintain", an_ipv6_prefix_wanted, [4], 1, points=6),
+    Case("maintain", ipv6_prefix_without_an_answer, [4], 1, points=6),
+    Case("maintain", an_ipv6_prefix_wanted_on_a_new_interface, [0, 4], 0, points=9),
     Case("publish", a_pool_to_be_shown, [4], 1, points=6),
     Case("maintain", the_agent_agreed_and_is_heard, [4], 1, points=4),
     Case("maintain", unassign_without_an_answer, [4], 1, points=4),
@@ -321,6 +365,7 @@ def right(system: System, case: Case) -> None:
     assert system.pool() == {address: each.id for each in attached for address in each.addresses}
     assert set(system.object()["status"]["eni"]["enis"]) == {each.id for each in attached}
     assert system.status().ready
+    beside_the_pool(system)
     assert system.clean()
     assert set(marks(system).values()) <= {"released"}
     assert marks(system).keys().isdisjoint(system.pool())
@@ -331,6 +376,19 @@ def right(system: System, case: Case) -> None:
         rest = {name: value for name, value in call.parameters.items() if name != "ClientToken"}
         requests[call.parameters["ClientToken"]].add(json.dumps(rest, sort_keys=True))
     assert all(len(different) == 1 for different in requests.values())
+
+
+def beside_the_pool(system: System) -> None:
+    """What is asked for is there once, and shown."""
+    spec, status = system.object()["spec"]["ipam"], system.object()["status"]
+    attached = [each for each in system.ec2.view().interfaces if each.instance_id == instance_of(system)]
+    taken = [association.public_ip for each in attached for association in each.associations]
+    assert len(taken) == len(spec.get("static-ip-tags", ()))
+    assert len(taken) == sum(call.effect for call in system.ec2.calls("AssociateAddress"))
+    assert taken == list(filter(None, [status.get("ipam", {}).get("assigned-static-ip")]))
+    prefixes = [prefix for each in attached for prefix in each.ipv6_prefixes]
+    assert len(prefixes) == ("pools" in spec)
+    assert prefixes == [each for eni in status["eni"]["enis"].values() for each in eni.get("ipv6-prefixes", ())]
 
 
 def never_a_pool_without_its_interface(system: System, since: int) -> None:

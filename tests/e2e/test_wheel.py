@@ -32,7 +32,7 @@ WORKERS = {
     "exporter": (["--port", "0"], "exporter_started"),
     "flower": (["--port", "0", "--no-auth"], "Visit me at"),
     "resync": ([], " ready."),
-    "watcher": ([], "nodes_listed"),
+    "watcher": ([], "objects_listed"),
 }
 NO_PROCESSES = {"__init__", "app"}
 

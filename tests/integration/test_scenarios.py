@@ -14,7 +14,8 @@ import pytest
 from msgspec.structs import replace
 from vector_world import Vector, cases, load, required
 
-from eni_tasks.sandbox.ec2 import instance_types
+from eni_tasks.sandbox.ec2 import records
+from eni_tasks.sandbox.ec2.interfaces import associate_elastic_ip
 from eni_tasks.sandbox.ec2.knobs import Fault
 
 if TYPE_CHECKING:
@@ -24,14 +25,12 @@ if TYPE_CHECKING:
     from eni_tasks.sandbox.ec2.records import Instance
 
 _GENERIC = "the layer without interfaces: there is none here (the formulas are held by unit tests)"
-_STATIC = "static addresses are a later issue"
 
 LEFT_OUT = {
     "scen-generic-min": _GENERIC,
     "scen-generic-min-pre": _GENERIC,
     "scen-generic-abort": _GENERIC,
     "scen-1.19-many-nodes": _GENERIC,
-    "scen-1.19-static-ip-present": _STATIC,
     "scen-d-pd-big": "prefix delegation is a later issue",
 }
 
@@ -65,16 +64,17 @@ class Play:
         self.world = system.built.world
         self.old = given["world"] == "peer-mock-1.6"
         for name, limits in given["limits"].items():
-            kind = instance_types.InstanceType(
-                name, (limits["adapters"],), limits["ipv4"], 2, 8192, limits["hypervisor"]
-            )
-            monkeypatch.setitem(instance_types.INSTANCE_TYPES, name, kind)
+            kind = records.InstanceType(name, (limits["adapters"],), limits["ipv4"], 2, 8192, limits["hypervisor"])
+            monkeypatch.setitem(records.INSTANCE_TYPES, name, kind)
         self.vpc = self.world.add_vpc("172.16.0.0/16").id
         self.subnets = {
             subnet["id"]: self.world.add_subnet(self.vpc, "a", f"172.16.{4 * number}.0/22", subnet.get("tags")).id
             for number, subnet in enumerate(given["subnets"])
         }
         self.groups = {name: self.world.add_security_group(self.vpc, name).id for name in ("sg1", "sg2")}
+        for elastic_ip in given.get("elastic_ips", ()):
+            other = system.ec2.add_interface(next(iter(self.subnets.values())))
+            self.associate(other.id, elastic_ip["tags"])
         self.tagged = self.world.add_security_group(self.vpc, "sg-1", {"test-sg-1": "yes"}).id
 
     def machine(self) -> Instance:
@@ -95,11 +95,19 @@ class Play:
             for each in others
         ]
         for interface, each in zip(made, (first, *others), strict=True):
+            if each.get("public_ip"):
+                self.associate(interface.id, {})
             tagged = replace(self.world.interfaces.truth.by_id[interface.id], tags=each.get("tags", {}))
             self.world.keep_interface(interface.id, tagged)
             if secondaries := each["secondaries"] - self.old:
                 self.system.ec2.assign_addresses(interface.id, secondaries)
         return instance
+
+    def associate(self, interface_id: str, tags: dict[str, str]) -> None:
+        """Give an interface a public address, as a person does."""
+        elastic_ip = self.system.ec2.allocate_elastic_ip(tags)
+        with self.world.lock:
+            associate_elastic_ip(self.world, allocation_id=elastic_ip.id, interface_id=interface_id)
 
     def leave(self, subnet: str, count: int) -> None:
         """Leave a subnet so many free addresses."""
@@ -216,6 +224,10 @@ def test_a_scenario_comes_to_its_end(
             assert play.shown(instance, check) == expected, f"check {number}"
         else:
             play.step(step, instance)
+    if "assigned_static_ip" in required(vector):
+        shown = system.object()["status"]["ipam"]["assigned-static-ip"]
+        assert shown == system.ec2.view().elastic_ips[0].public_ip
+        assert len(system.ec2.calls("AssociateAddress")) == required(vector)["associate_calls"]
     if vector["id"] == "scen-1.19-sgtags":
         assert system.interfaces(instance)[1].groups == (play.tagged,)
     assert system.ec2.leftovers({"io.cilium/cluster-name": system.cluster}) == []

@@ -9,7 +9,7 @@ import pytest
 from eni_tasks.errors import ClusterUnavailable
 from eni_tasks.ports.kube import Changes, HistoryGone, Page
 from eni_tasks.watcher import watching
-from eni_tasks.watcher.watching import NodeWatching
+from eni_tasks.watcher.watching import Watching
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,7 +32,7 @@ class Feed:
 
     def __init__(self, *watch: Changes | Exception) -> None:
         self.watch = watch
-        self.loop: NodeWatching | None = None
+        self.loop: Watching | None = None
         self.followed: list[bool] = []
 
     def pages(self) -> Iterator[Page]:
@@ -55,9 +55,9 @@ class Feed:
     def interrupt(self) -> None: ...
 
 
-def loop(*watch: Changes | Exception) -> tuple[NodeWatching, Feed]:
+def loop(*watch: Changes | Exception) -> tuple[Watching, Feed]:
     feed = Feed(*watch)
-    made = NodeWatching(feed, Sink(), relist_seconds=300, silence_seconds=SILENCE_SECONDS)  # type: ignore[arg-type]
+    made = Watching("nodes", feed, Sink(), relist_seconds=300, silence_seconds=SILENCE_SECONDS)  # type: ignore[arg-type]
     feed.loop = made
     return made, feed
 

@@ -1,9 +1,10 @@
 """What EC2 permits us to do, asked without doing it: `ports.doctor.Ec2Rights`.
 
 EC2 answers a dry run with DryRunOperation where the real call would be permitted. Some mutations are asked about an
-interface that cannot exist: AssignPrivateIpAddresses and UnassignPrivateIpAddresses, which have no DryRun parameter,
-and DeleteNetworkInterface, so that a server or proxy that ignores DryRun deletes nothing. For those, EC2's answer that
-there is no such interface means that the rights were checked and suffice.
+interface that cannot exist: AssignPrivateIpAddresses, UnassignPrivateIpAddresses and AssignIpv6Addresses, which have no
+DryRun parameter, and DeleteNetworkInterface and AssociateAddress, so that a server or proxy that ignores DryRun changes
+nothing. For those, EC2's answer that there is no such interface (or Elastic IP) means that the rights were checked and
+suffice.
 """
 
 from __future__ import annotations
@@ -25,8 +26,10 @@ from eni_tasks.ports.doctor import Permission, Right, Sample
 NOT_AN_INTERFACE = "eni-00000000000000000"
 DENIED = frozenset({"UnauthorizedOperation", "AccessDenied", "AccessDeniedException"})
 REASON_CHARACTERS = 300  # EC2 appends kilobytes of encoded text to a denial
-NO_DRY_RUN = frozenset({"AssignPrivateIpAddresses", "UnassignPrivateIpAddresses"})
 NOT_AN_ADDRESS = "192.0.2.1"
+NOT_AN_ELASTIC_IP = "eipalloc-00000000000000000"
+NOT_THERE = ("InvalidNetworkInterfaceID.NotFound", "InvalidAllocationID.NotFound")
+NO_DRY_RUN = frozenset({"AssignPrivateIpAddresses", "UnassignPrivateIpAddresses", "AssignIpv6Addresses"})
 
 Parameters = dict[str, Any]
 
@@ -64,6 +67,14 @@ def _unassign(_: Sample) -> Parameters:
     return {"NetworkInterfaceId": NOT_AN_INTERFACE, "PrivateIpAddresses": [NOT_AN_ADDRESS]}
 
 
+def _assign_ipv6(_: Sample) -> Parameters:
+    return {"NetworkInterfaceId": NOT_AN_INTERFACE, "Ipv6PrefixCount": 1}
+
+
+def _associate(_: Sample) -> Parameters:
+    return {"NetworkInterfaceId": NOT_AN_INTERFACE, "AllocationId": NOT_AN_ELASTIC_IP}
+
+
 def _delete(_: Sample) -> Parameters:
     return {"NetworkInterfaceId": NOT_AN_INTERFACE}
 
@@ -76,6 +87,8 @@ _PARAMETERS: dict[str, Callable[[Sample], Parameters]] = {
     "AssignPrivateIpAddresses": _assign,
     "UnassignPrivateIpAddresses": _unassign,
     "DeleteNetworkInterface": _delete,
+    "AssignIpv6Addresses": _assign_ipv6,
+    "AssociateAddress": _associate,
 }
 
 
@@ -131,6 +144,6 @@ def _judged(action: str, mutation: Mutation | None, error: Ec2Error) -> Permissi
         return Permission(action=action, right=Right.DENIED, why=why)
     if error.reaction is Ec2Reaction.ACCOUNT_WIDE or not isinstance(error.__cause__, ClientError):
         raise error  # wrong credentials, or no answer at all: no other action will fare better
-    if error.code == "DryRunOperation" or (of_no_interface and error.code == "InvalidNetworkInterfaceID.NotFound"):
+    if error.code == "DryRunOperation" or (of_no_interface and error.code in NOT_THERE):
         return Permission(action=action, right=Right.ALLOWED)
     return Permission(action=action, right=Right.UNKNOWN, why=why)

@@ -43,6 +43,8 @@ REACTIONS: dict[Ec2Reaction, frozenset[str]] = {
     Ec2Reaction.STALE_VIEW: frozenset(
         {
             "IncorrectState",
+            "InvalidAddress.NotFound",
+            "InvalidAllocationID.NotFound",
             "InvalidAttachment.NotFound",
             "InvalidAttachmentID.NotFound",
             "InvalidGroup.NotFound",
@@ -55,6 +57,7 @@ REACTIONS: dict[Ec2Reaction, frozenset[str]] = {
             "InvalidSubnetID.NotFound",
             "InvalidVpcID.NotFound",
             "Resource.AlreadyAssigned",
+            "Resource.AlreadyAssociated",
         }
     ),
     Ec2Reaction.NOT_RUNNING: frozenset({"IncorrectInstanceState"}),

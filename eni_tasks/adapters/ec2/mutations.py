@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from eni_tasks.adapters.ec2.client import Ec2Calls
-    from eni_tasks.model.network import InstanceId, Interface, InterfaceId, SubnetId
+    from eni_tasks.model.network import ElasticIp, InstanceId, Interface, InterfaceId, SubnetId
 
 _INTERFACE_GONE = "InvalidNetworkInterfaceID.NotFound"
 
@@ -35,6 +35,7 @@ class Ec2Mutations:
         description: str,
         tags: Mapping[str, str],
         client_token: str,
+        ipv6_prefix: bool = False,
     ) -> Interface:
         """Create an interface; see the port."""
         action = "CreateNetworkInterface"
@@ -47,6 +48,8 @@ class Ec2Mutations:
             )
         # EC2 refuses an empty list of tags and a count of zero.
         wanted: dict[str, object] = {"SecondaryPrivateIpAddressCount": secondary_count} if secondary_count else {}
+        if ipv6_prefix:
+            wanted["Ipv6PrefixCount"] = 1
         if tags:
             named = [{"Key": key, "Value": value} for key, value in tags.items()]
             wanted["TagSpecifications"] = [{"ResourceType": "network-interface", "Tags": named}]
@@ -107,6 +110,26 @@ class Ec2Mutations:
         named = {"PrivateIpAddresses": list(addresses), "Ipv4Prefixes": list(prefixes)}
         given = {field: values for field, values in named.items() if values}
         self._calls.mutate("UnassignPrivateIpAddresses", NetworkInterfaceId=interface_id, **given)
+
+    def assign_ipv6_prefix(self, interface_id: InterfaceId) -> str:
+        """Assign a /80 to an interface; see the port."""
+        action = "AssignIpv6Addresses"
+        answer = self._calls.mutate(action, NetworkInterfaceId=interface_id, Ipv6PrefixCount=1)
+        prefixes = [str(prefix) for prefix in answer.get("AssignedIpv6Prefixes", ()) if prefix]
+        if len(prefixes) != 1:
+            raise malformed(action, f"for {interface_id} names {len(prefixes)} prefixes, not 1", mutation=True)
+        return prefixes[0]
+
+    def associate_address(self, elastic_ip: ElasticIp, interface_id: InterfaceId, private_address: str) -> None:
+        """Associate an Elastic IP with an address of an interface; see the port."""
+        self._calls.mutate(
+            "AssociateAddress",
+            AllocationId=elastic_ip.id,
+            NetworkInterfaceId=interface_id,
+            PrivateIpAddress=private_address,
+            # Else EC2 would take it from another node that was faster.
+            AllowReassociation=False,
+        )
 
     def delete_interface(self, interface_id: InterfaceId) -> None:
         """Delete an unattached interface; see the port."""

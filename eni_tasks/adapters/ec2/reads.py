@@ -13,7 +13,16 @@ from eni_tasks.adapters.ec2 import translate
 from eni_tasks.adapters.ec2.errors import malformed
 from eni_tasks.domain.interface_item import interface_from_item
 from eni_tasks.errors import Ec2Error, InvalidInput
-from eni_tasks.model.network import Infrastructure, InstanceId, Interface, InterfaceId, Limits, VpcId
+from eni_tasks.model.network import (
+    ElasticIp,
+    Infrastructure,
+    InstanceId,
+    Interface,
+    InterfaceId,
+    Limits,
+    VpcId,
+    matches,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -94,6 +103,21 @@ class Ec2Reads:
             for instance in reservation.get("Instances", ())
             if "InstanceId" in instance
         )
+
+    def free_elastic_ips(self, tags: Mapping[str, str]) -> tuple[ElasticIp, ...]:
+        """List the Elastic IPs that carry all `tags` and are not associated; see the port."""
+        if not tags:
+            return ()
+        # A backslash would change the meaning of the sign after it. Wildcards let more through: see `matches` below.
+        filters = [_filter(f"tag:{key}", [value.replace("\\", "\\\\")]) for key, value in tags.items()]
+        items = self._listing("DescribeAddresses", "Addresses", Filters=filters)
+        free = [
+            item
+            for item in items
+            if not (item.get("AssociationId") or item.get("NetworkInterfaceId") or item.get("InstanceId"))
+            and matches(tags, translate.tags_of(item))
+        ]
+        return tuple(self._understood(free, translate.elastic_ip))
 
     def infrastructure(self, vpc_ids: Collection[VpcId]) -> Infrastructure:
         """Read VPCs, subnets, security groups and route tables; see the port."""

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from eni_tasks.errors import InvalidInput
-from eni_tasks.model.network import Limits, RouteTable, SecurityGroup, Subnet, SubnetId, Vpc, VpcId
+from eni_tasks.model.network import ElasticIp, Limits, RouteTable, SecurityGroup, Subnet, SubnetId, Vpc, VpcId
 
 Item = Mapping[str, Any]
 
@@ -25,7 +25,8 @@ def _reading(kind: str, item: Item, id_field: str) -> Iterator[None]:
         raise InvalidInput(f"{kind} {item.get(id_field, 'without id')} has no {error.args[0]}") from error
 
 
-def _tags(item: Item) -> dict[str, str]:
+def tags_of(item: Item) -> dict[str, str]:
+    """Read the tags of any item."""
     return {tag["Key"]: tag.get("Value", "") for tag in item.get("Tags", ())}
 
 
@@ -63,8 +64,26 @@ def subnet(item: Item) -> Subnet:
             availability_zone=item["AvailabilityZone"],
             cidr=item["CidrBlock"],
             free=item["AvailableIpAddressCount"],
-            tags=_tags(item),
+            ipv6_cidr=_ipv6_cidr(item),
+            tags=tags_of(item),
         )
+
+
+def _ipv6_cidr(item: Item) -> str:
+    for association in item.get("Ipv6CidrBlockAssociationSet", ()):
+        if association.get("Ipv6CidrBlockState", {}).get("State") == "associated":
+            return str(association["Ipv6CidrBlock"])
+    return ""
+
+
+def elastic_ip(item: Item) -> ElasticIp:
+    """Read an item of DescribeAddresses.
+
+    Raises:
+        InvalidInput: it lacks a field.
+    """
+    with _reading("Elastic IP", item, "AllocationId"):
+        return ElasticIp(id=item["AllocationId"], address=item["PublicIp"])
 
 
 def security_group(item: Item) -> SecurityGroup:
@@ -74,7 +93,7 @@ def security_group(item: Item) -> SecurityGroup:
         InvalidInput: it lacks a field.
     """
     with _reading("security group", item, "GroupId"):
-        return SecurityGroup(id=item["GroupId"], vpc_id=VpcId(item["VpcId"]), tags=_tags(item))
+        return SecurityGroup(id=item["GroupId"], vpc_id=VpcId(item["VpcId"]), tags=tags_of(item))
 
 
 def route_table(item: Item) -> RouteTable:

@@ -65,9 +65,9 @@ class KubeAccess:
         found = self._asked(f"/apis/{GROUP}/{VERSION}", _Resources, f"reading the resources of {GROUP}/{VERSION}")
         return frozenset(resource.name for resource in found.resources)
 
-    def may(self, verb: str, resource: str, subresource: str = "") -> tuple[bool, str]:
+    def may(self, verb: str, resource: str, subresource: str = "", *, group: str = GROUP) -> tuple[bool, str]:
         """See the port."""
-        attributes = {"group": GROUP, "resource": resource, "subresource": subresource, "verb": verb}
+        attributes = {"group": group, "resource": resource, "subresource": subresource, "verb": verb}
         review = {
             "apiVersion": "authorization.k8s.io/v1",
             "kind": "SelfSubjectAccessReview",

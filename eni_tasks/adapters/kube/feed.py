@@ -1,4 +1,4 @@
-"""All CiliumNodes in pages, then the watch: the port `NodeFeed`.
+"""All objects of a kind in pages, then the watch: the port `Feed`.
 
 One connection's worth of either; what to do when it ends (watch on, back off, list again) is the
 watcher's business. Lines are split here, since the client's own watch class replays, hangs on half-open
@@ -7,7 +7,7 @@ connections and stumbles over ERROR events.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 from urllib.parse import quote
 
 import msgspec
@@ -18,16 +18,18 @@ from eni_tasks.adapters.kube.nodes import NODES_PATH
 from eni_tasks.domain.cilium_node import decode_node
 from eni_tasks.errors import ClusterUnavailable, InvalidInput
 from eni_tasks.model.cilium_node import CiliumNode
-from eni_tasks.model.network import NodeName
+from eni_tasks.model.pod import Pod, decode_pod
 from eni_tasks.observability.logs import logger
 from eni_tasks.ports.kube import Changes, Page
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
+    from collections.abc import Callable, Generator, Iterator
 
     from eni_tasks.adapters.kube.client import KubeClient
 
-_LISTING, _WATCHING = "listing CiliumNodes", "watching CiliumNodes"
+T = TypeVar("T")
+
+PODS_PATH = "/api/v1/pods"
 _PAGE_LIMIT_COUNT = 500
 _CHUNK_BYTES = 1 << 16
 
@@ -51,19 +53,42 @@ class _Event(msgspec.Struct):
     object: msgspec.Raw
 
 
+class _Metadata(msgspec.Struct, rename="camel"):
+    resource_version: str
+    name: str = ""
+    uid: str = ""
+
+
+class _Object(msgspec.Struct):
+    """What every object has, a bookmark's included."""
+
+    metadata: _Metadata
+
+
 class _ErrorObject(msgspec.Struct):
     code: int = 500
 
 
 _VERSION = msgspec.json.Decoder(_AnyList)
 _LIST, _EVENT = msgspec.json.Decoder(_List), msgspec.json.Decoder(_Event)
+_OBJECT = msgspec.json.Decoder(_Object)
 _ERROR = msgspec.json.Decoder(_ErrorObject)
 
 
-class KubeNodeFeed:
+class Source(NamedTuple, Generic[T]):
+    """What is followed: its name for messages, where it is, which of it (a field selector), and how it is decoded."""
+
+    what: str
+    path: str
+    selector: str
+    decode: Callable[[msgspec.Raw], T]
+
+
+class KubeFeed(Generic[T]):
     """Lists and watches.
 
     Args:
+        source: what.
         client: the way there.
         silence_seconds: a watch that says nothing for this long ends, so that it is opened again. It may be quiet
             or half-open: bookmarks usually come once a minute, but the API promises none.
@@ -71,23 +96,31 @@ class KubeNodeFeed:
     """
 
     def __init__(
-        self, client: KubeClient, silence_seconds: float, *, page_limit_count: int = _PAGE_LIMIT_COUNT
+        self,
+        source: Source[T],
+        client: KubeClient,
+        silence_seconds: float,
+        *,
+        page_limit_count: int = _PAGE_LIMIT_COUNT,
     ) -> None:
+        self._source = source
+        self._path = f"{source.path}?" + (f"fieldSelector={quote(source.selector)}&" if source.selector else "")
+        self._listing, self._watching = f"listing {source.what}", f"watching {source.what}"
         self._client = client
         self._silence_seconds = silence_seconds
         self._page_limit_count = page_limit_count
         self._watch: urllib3.BaseHTTPResponse | None = None
 
-    def pages(self) -> Iterator[Page]:
+    def pages(self) -> Iterator[Page[T]]:
         """Read all objects in pages; see the port."""
         token = ""
         while True:
-            path = f"{NODES_PATH}?limit={self._page_limit_count}" + (f"&continue={quote(token)}" if token else "")
+            path = f"{self._path}limit={self._page_limit_count}" + (f"&continue={quote(token)}" if token else "")
             try:
-                page = _LIST.decode(self._client.call("GET", path, what=_LISTING))
-                objects = tuple(decode_node(item) for item in page.items)
+                page = _LIST.decode(self._client.call("GET", path, what=self._listing))
+                objects = tuple(self._source.decode(item) for item in page.items)
             except (msgspec.MsgspecError, InvalidInput) as error:
-                raise ClusterUnavailable(f"{_LISTING}: the answer is no list: {error}") from error
+                raise ClusterUnavailable(f"{self._listing}: the answer is no list: {error}") from error
             version = page.metadata.resource_version
             yield Page(objects=objects, resource_version=version)
             token = page.metadata.continue_token
@@ -96,17 +129,17 @@ class KubeNodeFeed:
 
     def version(self) -> str:
         """Ask which version the server is at, by a list of one object; see the port."""
-        answer = self._client.call("GET", f"{NODES_PATH}?limit=1", what=_LISTING)
+        answer = self._client.call("GET", f"{self._path}limit=1", what=self._listing)
         try:
             return _VERSION.decode(answer).metadata.resource_version
         except msgspec.MsgspecError as error:
-            raise ClusterUnavailable(f"{_LISTING}: the answer is no list: {error}") from error
+            raise ClusterUnavailable(f"{self._listing}: the answer is no list: {error}") from error
 
-    def changes(self, resource_version: str, timeout_seconds: int) -> Generator[Changes, None, None]:
+    def changes(self, resource_version: str, timeout_seconds: int) -> Generator[Changes[T], None, None]:
         """Follow what comes after a version; see the port."""
         query = f"watch=true&allowWatchBookmarks=true&resourceVersion={resource_version}"
-        path = f"{NODES_PATH}?{query}&timeoutSeconds={timeout_seconds}"
-        self._watch = response = self._client.open("GET", path, what=_WATCHING, read_seconds=self._silence_seconds)
+        path = f"{self._path}{query}&timeoutSeconds={timeout_seconds}"
+        self._watch = response = self._client.open("GET", path, what=self._watching, read_seconds=self._silence_seconds)
         rest = b""
         try:
             yield Changes(resource_version=resource_version)
@@ -114,12 +147,12 @@ class KubeNodeFeed:
                 # A proxy between the server and this process may cut an event anywhere.
                 *lines, rest = (rest + chunk).split(b"\n")
                 if lines:
-                    yield _changes(lines)
+                    yield self._changes(lines)
         except urllib3.exceptions.ReadTimeoutError:
             # No error: the next watch continues at the same version, and opening it shows whether the server answers.
             logger().debug("watch_silent", seconds=self._silence_seconds)
         except urllib3.exceptions.HTTPError as error:
-            raise unreachable(error, _WATCHING) from error
+            raise unreachable(error, self._watching) from error
         finally:
             self._watch = None
             response.close()
@@ -133,25 +166,43 @@ class KubeNodeFeed:
             except (OSError, RuntimeError, ValueError):
                 return  # it has ended in this very moment
 
+    def _changes(self, lines: list[bytes]) -> Changes[T]:
+        changed: dict[str, T] = {}
+        gone: list[tuple[str, str]] = []
+        version = ""
+        try:
+            for line in filter(None, lines):
+                event = _EVENT.decode(line)
+                if event.type == "ERROR":
+                    raise refusal(_ERROR.decode(event.object).code, bytes(event.object), self._watching)
+                metadata = _OBJECT.decode(event.object).metadata
+                version = metadata.resource_version
+                if event.type == "DELETED":
+                    gone.append((metadata.name, metadata.uid))
+                    changed.pop(metadata.uid, None)
+                elif event.type != "BOOKMARK":
+                    # Only the latest of several versions matters.
+                    changed[metadata.uid] = self._source.decode(event.object)
+        except (msgspec.MsgspecError, InvalidInput) as error:
+            raise ClusterUnavailable(f"{self._watching}: a line is no event: {error}") from error
+        return Changes(resource_version=version, changed=tuple(changed.values()), gone=tuple(gone))
 
-def _changes(lines: list[bytes]) -> Changes:
-    changed: dict[str, CiliumNode] = {}
-    gone: list[tuple[NodeName, str]] = []
-    version = ""
-    try:
-        for line in filter(None, lines):
-            event = _EVENT.decode(line)
-            if event.type == "ERROR":
-                raise refusal(_ERROR.decode(event.object).code, bytes(event.object), _WATCHING)
-            node = decode_node(event.object)
-            metadata = node.metadata
-            version = metadata.resource_version
-            if event.type == "DELETED":
-                gone.append((NodeName(metadata.name), metadata.uid))
-                changed.pop(metadata.name, None)
-            elif event.type != "BOOKMARK":
-                # Only the latest of several versions matters.
-                changed[metadata.name] = node
-    except (msgspec.MsgspecError, InvalidInput) as error:
-        raise ClusterUnavailable(f"{_WATCHING}: a line is no event: {error}") from error
-    return Changes(resource_version=version, changed=tuple(changed.values()), gone=tuple(gone))
+
+class KubeNodeFeed(KubeFeed[CiliumNode]):
+    """All CiliumNodes; arguments as of `KubeFeed`."""
+
+    def __init__(
+        self, client: KubeClient, silence_seconds: float, *, page_limit_count: int = _PAGE_LIMIT_COUNT
+    ) -> None:
+        source = Source("CiliumNodes", NODES_PATH, "", decode_node)
+        super().__init__(source, client, silence_seconds, page_limit_count=page_limit_count)
+
+
+class KubePodFeed(KubeFeed[Pod]):
+    """The pods that wait on a node; one that begins to run is gone. Arguments as of `KubeFeed`."""
+
+    def __init__(
+        self, client: KubeClient, silence_seconds: float, *, page_limit_count: int = _PAGE_LIMIT_COUNT
+    ) -> None:
+        source = Source("pods", PODS_PATH, "status.phase=Pending,spec.nodeName!=", decode_pod)
+        super().__init__(source, client, silence_seconds, page_limit_count=page_limit_count)

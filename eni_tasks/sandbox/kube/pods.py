@@ -153,7 +153,9 @@ def _event(change: _Change, matches: Matches) -> bytes:
     if not was and not is_:
         return b""
     kind = "DELETED" if not is_ else "MODIFIED" if was else "ADDED"
-    return msgspec.json.encode({"type": kind, "object": change.after or change.before}) + b"\n"
+    pod = change.after or change.before or {}
+    pod = {**pod, "metadata": {**pod["metadata"], "resourceVersion": str(change.version)}}
+    return msgspec.json.encode({"type": kind, "object": pod}) + b"\n"
 
 
 def _pod(node: str, name: str, phase: str, addresses: list[str], *, host_network: bool = False) -> Body:

@@ -19,11 +19,12 @@ NEEDED = (
 )
 
 
-def examine_cluster(connect: Callable[[], ClusterRights]) -> tuple[list[Finding], float | None]:
+def examine_cluster(connect: Callable[[], ClusterRights], *, pods: bool) -> tuple[list[Finding], float | None]:
     """Look at the API server.
 
     Args:
         connect: makes the way there.
+        pods: whether pods are watched, too.
 
     Returns:
         The findings, and the server's clock (None: it gave none).
@@ -37,6 +38,8 @@ def examine_cluster(connect: Callable[[], ClusterRights]) -> tuple[list[Finding]
         _definition(area, served)
         for verb, subresource, loss in NEEDED:
             _right(area, rights, verb, subresource, loss)
+        for verb in ("list", "watch") if pods else ():
+            _right_to_pods(area, rights, verb)
         clock = rights.now()
     except InvalidInput as error:
         area.trouble("reachable", str(error), "Set KUBECONFIG, or run this in a pod of the watcher or of a worker.")
@@ -71,4 +74,18 @@ def _right(area: Area, rights: ClusterRights, verb: str, subresource: str, loss:
         what,
         f"Denied{f' ({why})' if why else ''}: without it {loss}.",
         f'Give the ClusterRole the verb "{verb}" on {resource} of cilium.io (the chart\'s templates/rights.yaml does).',
+    )
+
+
+def _right_to_pods(area: Area, rights: ClusterRights, verb: str) -> None:
+    what = f"{verb} pods"
+    allowed, why = rights.may(verb, "pods", group="")
+    if allowed:
+        area.ok(what, "Allowed.")
+        return
+    area.trouble(
+        what,
+        f"Denied{f' ({why})' if why else ''}: without it waiting pods are not counted, and nodes fill up more slowly.",
+        f'Give the ClusterRole the verb "{verb}" on pods (the chart\'s templates/rights.yaml does), or set '
+        "ENI_TASKS_SURGE=false.",
     )

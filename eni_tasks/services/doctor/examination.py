@@ -63,7 +63,7 @@ class Doctor:
         found, server = examine_redis(self._state.server, self._settings.redis_url.get_secret_value())
         yield "Redis", found
         yield "the API server", []
-        found, cluster_now = examine_cluster(self._cluster)
+        found, cluster_now = examine_cluster(self._cluster, pods=self._settings.surge)
         yield "the API server", found
         yield "AWS", []
         yield "AWS", examine_ec2(self._ec2, self._sample() if server else Sample(), self._settings)

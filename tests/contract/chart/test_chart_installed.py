@@ -14,7 +14,7 @@ from contract.kube_servers import NODES, KubeTarget
 
 from eni_tasks.adapters.kube.access import KubeAccess
 from eni_tasks.adapters.kube.client import KubeClient
-from eni_tasks.adapters.kube.feed import KubeNodeFeed
+from eni_tasks.adapters.kube.feed import KubeNodeFeed, KubePodFeed
 from eni_tasks.adapters.kube.nodes import KubeNodes
 from eni_tasks.errors import ClusterRefused
 from eni_tasks.model.network import NodeName
@@ -114,13 +114,15 @@ class Rights:
     def refused(self) -> set[str]:
         """Makes all calls; returns those that the server refuses."""
         nodes, feed = KubeNodes(self._client), KubeNodeFeed(self._client, 5)
-        name = NodeName("node")
+        pods, name = KubePodFeed(self._client, 5), NodeName("node")
         calls = {
             "list ciliumnodes": lambda: list(feed.pages()),
             "watch ciliumnodes": lambda: _open_and_close(feed.changes("0", 1)),
             "get ciliumnodes": lambda: nodes.get(name),
             "patch ciliumnodes": lambda: nodes.patch_spec(name, NO_CHANGE),
             "patch ciliumnodes/status": lambda: nodes.patch_status(name, NO_CHANGE),
+            "list pods": lambda: list(pods.pages()),
+            "watch pods": lambda: _open_and_close(pods.changes("0", 1)),
         }
         refusals = set()
         for what, call in calls.items():
@@ -132,11 +134,11 @@ class Rights:
 
     def missed_by_doctor(self) -> set[str]:
         """What doctor complains about."""
-        findings, _ = examine_cluster(lambda: KubeAccess(self._client))
+        findings, _ = examine_cluster(lambda: KubeAccess(self._client), pods=True)
         return {finding.what for finding in findings if finding.verdict is Verdict.TROUBLE}
 
 
-def _open_and_close(stream: Generator[Changes, None, None]) -> None:
+def _open_and_close(stream: Generator[Changes[Any], None, None]) -> None:
     with closing(stream):
         next(stream)
 

@@ -16,7 +16,7 @@ from eni_tasks.adapters.kube.feed import KubeNodeFeed
 from eni_tasks.errors import StateUnavailable
 from eni_tasks.sandbox.kube.knobs import Fault
 from eni_tasks.watcher import watching
-from eni_tasks.watcher.watching import NodeWatching
+from eni_tasks.watcher.watching import Watching
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -82,7 +82,7 @@ class World:
         self.sink = Sink()
         client = KubeClient(2, 4, str(target.kubeconfig(folder / "kubeconfig", "first")))
         feed = KubeNodeFeed(client, SILENCE_SECONDS, page_limit_count=2)
-        self.watching = NodeWatching(feed, self.sink, relist_seconds=300, silence_seconds=SILENCE_SECONDS)
+        self.watching = Watching("nodes", feed, self.sink, relist_seconds=300, silence_seconds=SILENCE_SECONDS)
         self.thread = threading.Thread(target=self.watching.run)
 
     def start(self, *names: str) -> None:

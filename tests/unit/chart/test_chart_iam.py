@@ -18,8 +18,13 @@ from eni_tasks.settings import Settings
 
 EC2 = get_service_prefix_data("ec2")
 STATEMENTS: list[dict[str, Any]] = file("iam-policy.json")["Statement"]
-# What EC2 asks about only because of what we say: we name groups, and a change of an attachment is the instance's too.
-ALSO = {"CreateNetworkInterface": {"security-group"}, "ModifyNetworkInterfaceAttribute": {"instance"}}
+# What EC2 asks about only because of what we say: we name groups, a change of an attachment is the instance's too, and
+# an Elastic IP goes to an interface of an instance.
+ALSO = {
+    "CreateNetworkInterface": {"security-group"},
+    "ModifyNetworkInterfaceAttribute": {"instance"},
+    "AssociateAddress": {"elastic-ip", "network-interface", "instance"},
+}
 
 
 def listed(value: str | list[str]) -> list[str]:

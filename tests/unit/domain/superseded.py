@@ -34,7 +34,6 @@ class Superseded(NamedTuple):
 
 
 _PREFIXES = Superseded("later issue: prefix delegation", None)
-_SURGE = Superseded("later issue: surge for pending pods", None)
 _TABLE = Superseded("limits come from DescribeInstanceTypes only; there is no table and no override", None)
 _INDEX_ABSENT = "F3: an absent first-interface-index is 0"
 _TOO_FULL = "M-03, B33: a subnet that cannot give an interface an address for pods is not chosen"
@@ -82,7 +81,6 @@ SUPERSEDED: dict[str, Superseded] = {
     "alloc-1.6-limits-unknown": Superseded("B1: unknown limits mean need and excess 0", {"stats": {"needed": 0}}),
     "alloc-1.6-out-of-enis": Superseded(_CAP, {"stats": {"needed": 0}, "decision": "none"}),
     "alloc-1.6-negative-slots": Superseded(_CAP, {"stats": {"needed": 0}, "decision": "none"}),
-    "alloc-1.19-surge-big-type": _SURGE,
     "alloc-1.19-max-allocate-exceeded-by-above": Superseded(
         "F5, M-11: max-allocate is a hard cap",
         {"calls": [{"op": "AssignPrivateIpAddresses", "eni": "eni-0", "count": 6}]},
@@ -95,7 +93,6 @@ SUPERSEDED: dict[str, Superseded] = {
     "alloc-1.19-pd-other-error": _PREFIXES,
     # action_create
     "create-1.6-nano": Superseded(_CAP, {"stats": {"needed": 2}}),
-    "create-1.19-surge": _SURGE,
     "create-1.19-pd": _PREFIXES,
     "create-1.19-pd-full": _PREFIXES,
     # action_release
