@@ -164,6 +164,7 @@ def test_waits_double_up_to_ten_minutes() -> None:
         back = setbacks.again(back, "why", NOW)
         waits.append(back.until - NOW)
     assert waits == [30, 60, 120, 240, 480, 600, 600, 600]
+    assert setbacks.again(back, "why", NOW, shared=True).until - NOW == 60
 
 
 # -- together ----------------------------------------------------------------------------------------
