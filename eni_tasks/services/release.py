@@ -11,6 +11,7 @@ from eni_tasks.domain.cilium_node import parse_node
 from eni_tasks.domain.lacking import PROOF_SECONDS
 from eni_tasks.domain.release import objection
 from eni_tasks.errors import ClusterRefused, ClusterUnavailable, Ec2Error, LeaseLost
+from eni_tasks.model.cilium_node import version_key
 from eni_tasks.model.network import Interface
 from eni_tasks.model.plan import Unassign
 from eni_tasks.model.state import NodeState, Outcome
@@ -48,7 +49,10 @@ def release_addresses(mutator: Mutator, nodes: CiliumNodes, claim: Claim, state:
     """
     node, seen_at, began_at = state.node, local_seconds(), time.monotonic()
     try:
-        why_not = objection(node, parse_node(nodes.get(node.name)), action)
+        fresh = nodes.get(node.name)
+        why_not = objection(node, parse_node(fresh), action)
+        if version_key(fresh.metadata.resource_version) < version_key(state.obj.metadata.resource_version):
+            why_not = "the object is older than the one that was planned for"
     except (ClusterUnavailable, ClusterRefused) as error:
         return Step(stop=True, again_after_seconds=OUTAGE_WAIT_SECONDS, trouble=f"nothing is released: {error}")
     if why_not:

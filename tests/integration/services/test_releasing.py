@@ -357,6 +357,34 @@ def test_after_a_loss_of_redis_an_agreement_of_before_counts_for_nothing(releasi
     assert system.mutations() == {}
 
 
+def test_a_restored_object_shows_agreements_of_an_earlier_time(releasing: System) -> None:
+    """The agent agreed, the question was taken back, pods got the addresses, and etcd is restored to before that."""
+    system = releasing
+    node, asked = marked(system)
+    node.report()
+    system.kube.store.back_up()
+    system.change("node", lambda body: body["spec"]["ipam"].update({"pre-allocate": 9}))
+    system.settle()
+    assert node.marks() == {}
+    system.change("node", lambda body: body["spec"]["ipam"].update({"pre-allocate": 4}))
+    system.settle()
+    pass_time(system, DELAY)
+    pass_time(system, 1)
+    assert set(node.marks()) == asked  # asked again
+    taken = min(asked)
+    node.agent.used.append(taken)  # by now a pod has one of them, which the agent has not reported
+    system.ec2.use_addresses(node.agent.used)
+    system.kube.store.restore()
+    assert node.marks()[taken] == "ready-for-release"
+    system.settle()
+    assert system.mutations() == {}
+    assert node.marks() == {}
+    node.report()
+    pass_time(system, 3 * DELAY)
+    assert taken in system.pool()
+    assert system.clean()
+
+
 def test_two_interfaces_are_two_calls(releasing: System) -> None:
     system = releasing
     node = in_excess(system, used=1, peak=12)
