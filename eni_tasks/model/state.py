@@ -52,7 +52,8 @@ class NodeState(Value, frozen=True):
     subnets that reported that they are full. `memory` is what applies to this uid and instance,
     `stored_memory` the entry as Redis holds it. `journal` is the entry of an interface creation under way.
     `publish_failure` is why the object could not be written lately ("" if it could). `generation` is the state
-    generation, `restores` how often the API server's objects went back in time. `read_failure` is why the last read of EC2 failed ("" if it succeeded).
+    generation, `restores` how often the API server's objects went back in time. `read_failure` is why the last read of
+    EC2 failed ("" if it succeeded).
     `instance_owner` is the node that the instance belongs to: the one that has named it for longest. `now` is Redis'
     time in seconds.
     """

@@ -176,6 +176,10 @@ def _node_faults(agent: Agent, obj: dict[str, Any], interfaces: list[Interface])
     free = len(truth.keys() - agent.used)
     if free < PRE_ALLOCATE:
         yield f"{free} free addresses with {len(agent.used)} in use"
+    if free > PRE_ALLOCATE:
+        yield f"{free - PRE_ALLOCATE} addresses are in excess, {len(agent.used)} in use"
+    if marks := status.get("ipam", {}).get("release-ips"):
+        yield f"its status still shows what became of {len(marks)} addresses in excess"
     unmarked = [
         each.id
         for each in interfaces
