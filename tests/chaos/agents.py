@@ -30,8 +30,8 @@ PRE_ALLOCATE = 8
 NODES_PATH = "/apis/cilium.io/v2/ciliumnodes"
 INSIST_SECONDS = 30.0
 EXCHANGES_PER_STEP = 0.08
-# A share of the nodes goes up and down, so that there is always something to give back.
-UNSTEADY_SHARE = 0.4
+# A share of the nodes goes up and down, each for as many steps that there is something to give back.
+UNSTEADY_SHARE, TURNS_PER_STEP, SWING = 0.4, 0.08, 6
 LATE_SHARE = 0.3  # of the answers to marks: not in this report, but in a later one
 NEVER: Position = (10**9, 0)
 
@@ -52,6 +52,7 @@ class Agent:
     lost: set[str] = field(default_factory=set)
     most: int = 0
     unsteady: bool = False
+    falling: bool = False
 
 
 class Nodes:
@@ -98,7 +99,10 @@ class Nodes:
         if self._rng.random() < EXCHANGES_PER_STEP:
             self._rng.choice((self.replace, self.replace_in_place, self.exchange))(agent.name)
         else:
-            change = self._rng.randint(-8, 8) if agent.unsteady else self._rng.randint(-3, 6)
+            change = self._rng.randint(-3, 6)
+            if agent.unsteady:
+                agent.falling ^= self._rng.random() < TURNS_PER_STEP
+                change = -SWING if agent.falling else SWING
             self.report(agent, change, late=self._rng.random() < LATE_SHARE)
 
     def report(self, agent: Agent, change: int = 0, *, late: bool = False) -> bool:
