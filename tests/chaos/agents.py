@@ -31,7 +31,7 @@ NODES_PATH = "/apis/cilium.io/v2/ciliumnodes"
 INSIST_SECONDS = 30.0
 EXCHANGES_PER_STEP = 0.08
 # A share of the nodes goes up and down, each for as many steps that there is something to give back.
-UNSTEADY_SHARE, TURNS_PER_STEP, SWING = 0.4, 0.08, 6
+UNSTEADY_SHARE, TURNS_PER_STEP, SWING = 0.5, 0.05, 8
 LATE_SHARE = 0.3  # of the answers to marks: not in this report, but in a later one
 NEVER: Position = (10**9, 0)
 

@@ -487,3 +487,25 @@ def test_what_happened_is_counted_and_told(releasing: System) -> None:
     assert counted["ipam_release_duration_seconds", "sum"][0] == ("releaseIP", "success", subnet)
     (event,) = [each for each in system.services.state.events.latest("node", 20) if each.what == UNASSIGN]
     assert event.fields["count"] == "5"
+
+
+def test_changes_on_a_node_with_excess_cost_no_call_and_no_write_before_the_delay(releasing: System) -> None:
+    """Each change is looked at, so that an address that was used meanwhile is not asked for."""
+    system = releasing
+    node = in_excess(system)
+    before = set(system.memory()["release"]["since"])
+    taken = min(before)
+    node.use(4)
+    system.fresh()
+    system.later(DELAY - 1)
+    node.agent.used.append(taken)
+    node.report()
+    system.ingest()
+    system.pump()
+    node.agent.used.remove(taken)
+    node.report()
+    system.ingest()
+    system.pump()
+    assert (system.mutations(), system.reads(), system.writes()) == ({}, {}, {})
+    pass_time(system, 2)
+    assert set(node.marks()) == before - {taken}
