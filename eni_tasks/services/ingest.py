@@ -60,7 +60,9 @@ class Ingest:
         version, went_back = "", False
         for page in pages:
             version = page.resource_version
-            went_back = version_key(version) < version_key(newest)
+            if not went_back and version_key(version) < version_key(newest):
+                went_back = True
+                self._state.coordination.note_restore()
             self.changed(page.objects, went_back=went_back)
             names.update(obj.metadata.name for obj in page.objects)
         if went_back:

@@ -88,6 +88,10 @@ class Coordination:
         keys = [self._keys.generation_times]
         self._connection.run("begin_quiet_period", keys, [milliseconds(quiet_seconds)])
 
+    def note_restore(self) -> None:
+        """Take note that the API server's objects went back in time, before any of them is stored."""
+        self._connection.send(("HINCRBY", self._keys.generation_times, "restores", 1))
+
     def take_slot(self, name: str, seconds: float) -> bool:
         """True for exactly one caller per `seconds`: the one that starts a periodic pass."""
         (taken,) = self._connection.send(("SET", self._keys.slot(name), 1, "NX", "PX", milliseconds(seconds)))

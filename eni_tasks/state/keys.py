@@ -78,6 +78,7 @@ class Keys:
         self.generation = f"{prefix}generation"
         # HASH. began_at: when the generation began. quiet_until: EC2 calls of an earlier generation may be
         # running until then. run_id: the run of the server in which it was last confirmed. beat: how often it was.
+        # restores: how often the API server's objects went back in time.
         self.generation_times = f"{prefix}generation:times"
         # HASH. JSON of a counter or of a part of a histogram (observability.counters.Series) → its sum over all
         # processes.

@@ -75,7 +75,7 @@ class Nodes:
     def decode_state(self, name: NodeName, answer: Sequence[Any]) -> NodeAnswer:
         """Decode the answer of read_node.lua."""
         stored, memory, journal, stamp, ledger, cooldowns, now_ms, facts, limits, *rest = answer
-        generation, began_at, failure, owner, publish_failure, pending_pods = rest
+        generation, began_at, failure, owner, publish_failure, pending_pods, restores = rest
         if stored is None:
             return NodeGone(f"node {name}: no CiliumNode of that name is known; is the watcher running?")
         obj = _decode_stored(name, stored)
@@ -93,6 +93,7 @@ class Nodes:
                 journal=journal,
                 now=now_ms / 1000,
                 generation=text(generation) if generation else "",
+                restores=text(restores) if restores else "",
                 read_failure=prose(failure),
                 publish_failure=prose(publish_failure),
                 instance_owner=NodeName(text(owner[0])) if owner else name,
