@@ -60,9 +60,7 @@ class Ingest:
         version, went_back = "", False
         for page in pages:
             version = page.resource_version
-            if not went_back and version_key(version) < version_key(newest):
-                went_back = True
-                self._state.coordination.note_restore()
+            went_back = version_key(version) < version_key(newest)
             self.changed(page.objects, went_back=went_back)
             names.update(obj.metadata.name for obj in page.objects)
         if went_back:
@@ -79,6 +77,8 @@ class Ingest:
             went_back: the API server's history lies below what is stored (etcd was restored from a backup): the
                 objects replace newer ones, and each is compared with EC2's facts again.
         """
+        if went_back:
+            self._state.coordination.note_restore()
         new = NewObjects(any_version=went_back)
         served_before = False
         for shown, before in zip(objects, self._state.nodes.before(objects, any_version=went_back), strict=True):
