@@ -1,18 +1,38 @@
 """What holds for all tests: their kinds and order, the clock, and what is loaded once per process."""
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import botocore.session
 import pytest
+from botocore.client import ClientCreator
 from hypothesis import settings
 
 from eni_tasks.state import connection
 
-# Each test makes clients of its own, and each of them would read and parse the description of EC2's API again: up to
-# half a second. The loader holds that description and nothing else.
+# Each test makes clients of its own, and each of them would read and parse the description of EC2's API again, and make
+# a method for each of its 800 actions. The loader, the model and the class hold what follows from that description, and
+# nothing else.
 botocore.session.create_loader = functools.cache(botocore.session.create_loader)
+
+
+def once_per_service(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method of botocore's that makes the same for a service each time."""
+    made: dict[str, Any] = {}
+
+    @functools.wraps(method)
+    def kept(self: Any, service_name: str, *args: Any, **options: Any) -> Any:
+        if service_name not in made:
+            made[service_name] = method(self, service_name, *args, **options)
+        return made[service_name]
+
+    return kept
+
+
+for name in ("_load_service_model", "_create_client_class"):
+    setattr(ClientCreator, name, once_per_service(getattr(ClientCreator, name)))
 
 # How long an example takes is the machine's business.
 settings.register_profile("any machine", deadline=None)
