@@ -7,9 +7,9 @@ KIND ?=
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-# Tests wait for servers half of their time: three workers keep two cores busy. A file stays with one of them, and so
+# Tests wait for servers half of their time: four workers keep two cores busy. A file stays with one of them, and so
 # do the servers that it starts. The files keep the order that tests/conftest.py gives them.
-PYTEST := env -u PYTHONDONTWRITEBYTECODE $(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder
+PYTEST := env -u PYTHONDONTWRITEBYTECODE $(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory

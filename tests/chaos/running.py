@@ -20,7 +20,7 @@ from eni_tasks.sandbox.running import Sandbox
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-START_SECONDS = 90.0
+START_SECONDS = 180.0
 LOOK_SECONDS = 1.0
 REPORT_SECONDS = 10.0
 COLLECT_SECONDS = 60.0

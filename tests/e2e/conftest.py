@@ -1,11 +1,26 @@
-"""A whole system whose test fails keeps the logs of its processes, and the failure says where they are."""
+"""What the tests of whole systems share: one over unsteady wires, and the logs of a system whose test fails."""
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from typing import Any
 
 import pytest
+import unsteady
+
+
+@pytest.fixture(scope="module")
+def system() -> Iterator[unsteady.Unsteady]:
+    """A system with a few nodes, for the tests of a file; files that need another one make their own."""
+    with unsteady.running() as system:
+        system.fleet.add(6, types=("m5.xlarge",))
+        yield system
+
+
+@pytest.fixture
+def at_rest(system: unsteady.Unsteady) -> None:
+    """Nothing is left of an earlier test."""
+    system.comes_to_rest()
 
 
 @pytest.hookimpl(wrapper=True)

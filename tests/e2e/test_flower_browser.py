@@ -31,8 +31,6 @@ START_TASK = """async ([path, args]) => {
     return [answer.status, await answer.json()];
 }"""
 
-pytestmark = pytest.mark.timeout(240)
-
 
 @pytest.fixture
 def browser() -> Iterator[Browser]:

@@ -22,8 +22,6 @@ NODES = 4
 NODE = "node-0000"
 ROOMY = "node-0003"  # an m5.xlarge: there is room on its first interface
 
-pytestmark = pytest.mark.timeout(180)
-
 
 @pytest.fixture(scope="module")
 def system() -> Iterator[System]:

@@ -23,7 +23,6 @@ from eni_tasks.sandbox.kube.server import KubeServer
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = pytest.mark.timeout(240)
 
 # module -> its arguments, and what it says when it is up
 WORKERS = {

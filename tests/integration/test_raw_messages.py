@@ -7,7 +7,6 @@ import copy
 import json
 import random
 import time
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -24,9 +23,7 @@ from eni_tasks.tasks.app import make_app
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
-pytestmark = pytest.mark.timeout(180)
 
 KEYS = Keys("default")
 QUEUE, UNACKED, UNACKED_INDEX = KEYS.queue("resync"), f"{KEYS.broker}unacked", f"{KEYS.broker}unacked_index"
@@ -101,9 +98,10 @@ REFUSED = {
 }
 
 
-@contextmanager
-def a_worker(folder: Path) -> Iterator[tuple[redis.Redis, Process]]:
-    """A worker of the queue `resync`, on a Redis of its own."""
+@pytest.fixture(scope="module")
+def queue(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[redis.Redis, Process]]:
+    """A worker of the queue `resync`, on a Redis of its own; it survives all of these tests."""
+    folder = tmp_path_factory.mktemp("worker")
     with redis_servers.running() as url:
         environment = {
             "ENI_TASKS_REDIS_URL": url,
@@ -114,6 +112,7 @@ def a_worker(folder: Path) -> Iterator[tuple[redis.Redis, Process]]:
         with redis.Redis.from_url(url) as client, running(folder / "log", "workers.resync", **environment) as worker:
             worker.until((folder / "ready").exists, "it serves")
             yield client, worker
+            assert worker.end() == 0
 
 
 def rejections(worker: Process) -> list[dict[str, Any]]:
@@ -129,59 +128,59 @@ def serves(client: redis.Redis, worker: Process) -> None:
     worker.until(lambda: not client.exists(QUEUE, UNACKED, UNACKED_INDEX), "all messages are acknowledged")
 
 
-def test_c07_each_wrong_message_is_rejected_once_and_work_goes_on(tmp_path: Path) -> None:
-    with a_worker(tmp_path) as (client, worker):
-        serves(client, worker)
-        for name, message in WRONG.items():
-            before = len(rejections(worker))
-            client.lpush(QUEUE, message)
-            found = worker.until(lambda: rejections(worker)[before:], f"{name} is rejected")  # noqa: B023 - not kept
-            assert found[0]["queue"] == "resync", name
-            assert found[0]["problem"], name
-        serves(client, worker)
-        assert len(rejections(worker)) == len(WRONG), "each once"
-        client.lpush(QUEUE, *REFUSED.values())
-        worker.until(lambda: worker.said.count("task_refused") == len(REFUSED), "wrong arguments are refused")
-        serves(client, worker)
-        assert "Traceback" not in worker.said
-        assert "Trying to re-establish" not in worker.said, "no connection was given up for a message"
-        assert worker.end() == 0
+def test_c07_each_wrong_message_is_rejected_once_and_work_goes_on(queue: tuple[redis.Redis, Process]) -> None:
+    client, worker = queue
+    serves(client, worker)
+    said, rejected = len(worker.said), len(rejections(worker))
+    for number, (name, message) in enumerate(WRONG.items()):
+        client.lpush(QUEUE, message)
+        before = rejected + number
+        found = worker.until(lambda: rejections(worker)[before:], f"{name} is rejected")  # noqa: B023 - not kept
+        assert found[0]["queue"] == "resync", name
+        assert found[0]["problem"], name
+    serves(client, worker)
+    assert len(rejections(worker)) == rejected + len(WRONG), "each once"
+    refused = worker.said.count("task_refused") + len(REFUSED)
+    client.lpush(QUEUE, *REFUSED.values())
+    worker.until(lambda: worker.said.count("task_refused") == refused, "wrong arguments are refused")
+    serves(client, worker)
+    assert "Traceback" not in worker.said[said:]
+    assert "Trying to re-establish" not in worker.said[said:], "no connection was given up for a message"
 
 
-def test_c07_an_entry_of_the_unacknowledged_that_is_none(tmp_path: Path) -> None:
-    with a_worker(tmp_path) as (client, worker):
-        long_ago = time.time() - 3600
-        values = ["no JSON", "null", "1", "[1]", json.dumps([1, "", "resync"]), json.dumps([GOOD, 5, "resync"])]
-        for number, value in enumerate(values):
-            client.hset(UNACKED, f"tag-{number}", value)
-            client.zadd(UNACKED_INDEX, {f"tag-{number}": long_ago})
-        worker.until(lambda: not client.exists(UNACKED_INDEX), "they are restored or thrown away")
-        serves(client, worker)
-        assert worker.end() == 0
+def test_c07_an_entry_of_the_unacknowledged_that_is_none(queue: tuple[redis.Redis, Process]) -> None:
+    client, worker = queue
+    long_ago = time.time() - 3600
+    values = ["no JSON", "null", "1", "[1]", json.dumps([1, "", "resync"]), json.dumps([GOOD, 5, "resync"])]
+    for number, value in enumerate(values):
+        client.hset(UNACKED, f"tag-{number}", value)
+        client.zadd(UNACKED_INDEX, {f"tag-{number}": long_ago})
+    worker.until(lambda: not client.exists(UNACKED_INDEX), "they are restored or thrown away")
+    serves(client, worker)
 
 
-def test_c07_remote_control_that_is_none(tmp_path: Path) -> None:
-    with a_worker(tmp_path) as (client, worker):
-        for message in WRONG.values():
-            assert client.publish(f"{KEYS.broker}/0.celery.pidbox", message) == 1, "the worker hears it"
-        serves(client, worker)
-        app = make_app(Settings(redis_url=SecretStr(_url(client))))
-        assert app.control.ping(timeout=2), "it still answers"
-        app.close()
-        assert worker.end() == 0
+def test_c07_remote_control_that_is_none(queue: tuple[redis.Redis, Process]) -> None:
+    client, worker = queue
+    remote_control = f"{KEYS.broker}/0.celery.pidbox"
+    worker.until(lambda: client.publish(remote_control, ""), "the worker listens")
+    for message in WRONG.values():
+        assert client.publish(remote_control, message) == 1, "the worker hears it"
+    serves(client, worker)
+    app = make_app(Settings(redis_url=SecretStr(_url(client))))
+    worker.until(lambda: app.control.ping(timeout=2), "it still answers")
+    app.close()
 
 
-def test_c07_random_damage(tmp_path: Path) -> None:
+def test_c07_random_damage(queue: tuple[redis.Redis, Process]) -> None:
+    client, worker = queue
     whole = json.dumps(GOOD).encode()
     chance = random.Random(7)  # noqa: S311 - damage that is the same each time
-    with a_worker(tmp_path) as (client, worker):
-        for _ in range(300):
-            damaged = bytearray(whole)
-            for _ in range(chance.randint(1, 3)):
-                damaged[chance.randrange(len(damaged))] = chance.randrange(32, 127)
-            client.lpush(QUEUE, bytes(damaged))
-        serves(client, worker)
-        assert worker.end() == 0
+    for _ in range(300):
+        damaged = bytearray(whole)
+        for _ in range(chance.randint(1, 3)):
+            damaged[chance.randrange(len(damaged))] = chance.randrange(32, 127)
+        client.lpush(QUEUE, bytes(damaged))
+    serves(client, worker)
 
 
 def _url(client: redis.Redis) -> str:
