@@ -12,12 +12,23 @@ from typing import TYPE_CHECKING
 
 from eni_tasks.domain.eligibility import eligible, on_other_cards
 from eni_tasks.domain.pool_demand import covered
+from eni_tasks.domain.prefixes import SIZE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from eni_tasks.model.network import Interface
     from eni_tasks.model.node import Node
+
+
+def expanded(name: str) -> tuple[str, ...]:
+    """List the addresses of a prefix; an address is its own only one."""
+    return tuple(map(str, IPv4Network(name))) if "/" in name else (name,)
+
+
+def secondary_count(interface: Interface) -> int:
+    """Count the addresses that pods can get from an interface, its primary aside."""
+    return len(interface.addresses) + SIZE * len(interface.prefixes)
 
 
 def pod_addresses(interface: Interface, node: Node) -> tuple[str, ...]:
@@ -31,8 +42,8 @@ def pod_addresses(interface: Interface, node: Node) -> tuple[str, ...]:
         Primary (only if asked for), secondaries, then all sixteen addresses of each /28.
     """
     primary = (interface.primary_address,) if node.use_primary_address else ()
-    expanded = tuple(str(address) for prefix in interface.prefixes for address in IPv4Network(prefix))
-    return primary + interface.addresses + expanded
+    of_prefixes = tuple(address for prefix in interface.prefixes for address in expanded(prefix))
+    return primary + interface.addresses + of_prefixes
 
 
 def may_use(node: Node, addresses: Iterable[str]) -> frozenset[str]:
