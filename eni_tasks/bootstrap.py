@@ -27,6 +27,7 @@ from eni_tasks.services.pending_pods import PendingPods
 from eni_tasks.services.publish import Publish
 from eni_tasks.services.read_limits import ReadLimits
 from eni_tasks.services.refresh import Refresh
+from eni_tasks.services.release import LastLook
 from eni_tasks.services.status import Status
 from eni_tasks.services.tick import Ticker
 from eni_tasks.services.work import Work
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from eni_tasks.adapters.ec2.adapter import BotoEc2
     from eni_tasks.adapters.kube.client import KubeClient
     from eni_tasks.adapters.kube.feed import KubeNodeFeed, KubePodFeed
+    from eni_tasks.adapters.kube.nodes import KubeNodes
 
 ORPHANS_PER_PASS = 25  # as Cilium: this bounds what a wrong rule could do in one pass
 CONNECTIONS = 64  # to Redis, EC2 and the API server each: more than any worker has threads
@@ -47,7 +49,7 @@ CONNECTIONS = 64  # to Redis, EC2 and the API server each: more than any worker 
 class Services:
     """The services of one process; each is built when it is first asked for.
 
-    A process that only publishes needs no EC2, one that only maintains needs no API server.
+    A process that only publishes needs no EC2; one that only maintains needs the API server only for releases.
 
     Args:
         settings: what the operator decided.
@@ -91,6 +93,13 @@ class Services:
         from eni_tasks.adapters.kube.client import KubeClient  # noqa: PLC0415 - see the top
 
         return KubeClient(self.settings.kube_timeout_seconds, CONNECTIONS)
+
+    @cached_property
+    def nodes(self) -> KubeNodes:
+        """CiliumNodes, one by one."""
+        from eni_tasks.adapters.kube.nodes import KubeNodes  # noqa: PLC0415 - see the top
+
+        return KubeNodes(self.kube)
 
     @cached_property
     def node_feed(self) -> KubeNodeFeed:
@@ -147,7 +156,7 @@ class Services:
     @cached_property
     def maintain(self) -> Maintain:
         """Brings a node's pool to size."""
-        return Maintain(self.work, self.mutator, self.policy)
+        return Maintain(self.work, self.mutator, self.policy, self._last_look)
 
     @cached_property
     def orphans(self) -> OrphanCollector:
@@ -163,9 +172,7 @@ class Services:
     @cached_property
     def publish(self) -> Publish:
         """Writes a node's object."""
-        from eni_tasks.adapters.kube.nodes import KubeNodes  # noqa: PLC0415 - see the top
-
-        return Publish(self.state, self.work, KubeNodes(self.kube), self.ingest, self.policy)
+        return Publish(self.state, self.work, self.nodes, self.ingest, self.policy)
 
     @cached_property
     def refresh(self) -> Refresh:
@@ -206,6 +213,11 @@ class Services:
 
         options = ClientOptions(read_timeout_seconds=self.settings.ec2_timeout_seconds)
         return Doctor(self.settings, self.state, lambda: KubeAccess(self.kube), Ec2DryRuns(options), workers)
+
+    def _last_look(self) -> LastLook:
+        from eni_tasks.adapters.kube.node_use import KubeNodeUses  # noqa: PLC0415 - see the top
+
+        return LastLook(self.nodes, KubeNodeUses(self.kube), self.settings.release_delay_seconds)
 
     @property
     def _quiet_seconds(self) -> float:

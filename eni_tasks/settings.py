@@ -115,6 +115,19 @@ class Settings(BaseSettings):
         description="Rate limit per EC2 action: the size of its token bucket and the tokens added per second, "
         "shared by all workers; an action that isn't named keeps AWS's documented limit; size 0 means no limit",
     )
+    release_excess: bool = Field(
+        default=False,
+        description="Whether addresses in excess of a node's watermarks are given back, if its agent agrees "
+        "(Cilium 1.12 and later)",
+    )
+    release_delay_seconds: Annotated[float, Field(ge=0, le=86_400)] = Field(
+        default=180, description="An address must have been in excess for this long before the agent is asked for it"
+    )
+    release_16: bool = Field(
+        default=False,
+        description="With RELEASE_EXCESS: also from nodes with agents of Cilium 1.6, which can't be asked. An address "
+        "leaves the pool, and is given back if the agent does not report it as used within RELEASE_DELAY_SECONDS",
+    )
     surge: bool = Field(
         default=True,
         description="Whether a node in deficit gets an address for each of its waiting pods at once; takes the right "
@@ -217,6 +230,12 @@ class Settings(BaseSettings):
             raise ValueError(f"{PREFIX}LEASE_SECONDS must be at least {PREFIX}EC2_TIMEOUT_SECONDS + 5")
         return self
 
+    @model_validator(mode="after")
+    def _release_16_is_a_release(self) -> Settings:
+        if self.release_16 and not self.release_excess:
+            raise ValueError(f"{PREFIX}RELEASE_16 needs {PREFIX}RELEASE_EXCESS")
+        return self
+
     @classmethod
     def settings_customise_sources(
         cls,
@@ -243,6 +262,9 @@ class Settings(BaseSettings):
             cluster=self.cluster,
             pre_allocate_default=self.pre_allocate,
             facts_max_age_seconds=max(self.facts_max_age_seconds, 3 * self.resync_seconds),
+            release_excess=self.release_excess,
+            release_16=self.release_16,
+            release_delay_seconds=self.release_delay_seconds,
             ipv6=self.ipv6,
             prefix_delegation=self.prefix_delegation,
             static_addresses=self.static_addresses,

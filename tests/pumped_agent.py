@@ -31,14 +31,16 @@ class AgentOn:
         if reports:
             self.report()
 
-    def pods(self, count: int) -> list[str]:
+    def pods(self, count: int, *, reports: bool = True) -> list[str]:
         """Let pods come or go until there are `count`, and report; returns the addresses that they use."""
         self.observe()
         before = set(self.agent.used)
         self.agent.set_pod_count(count)
         self._system.ec2.use_addresses(self.agent.used)
         self._system.ec2.free_addresses(sorted(before.difference(self.agent.used)))
-        self.report()
+        self._system.kube.core.set_pods(self._name, self.agent.used, waiting=getattr(self.agent, "waiting", 0))
+        if reports:
+            self.report()
         return self.agent.used
 
     def observe(self) -> None:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 SETTLE_SECONDS = 0.05
 TIMEOUT_SECONDS = 2.0
 LEASE_SECONDS = 7.0
-MUTATIONS = ("Create", "Attach", "Modify", "Assign", "Unassign", "Detach", "Delete")
+MUTATIONS = ("Create", "Attach", "Modify", "Assign", "Unassign", "Detach", "Delete", "Associate")
 
 
 class WaitingMessages:

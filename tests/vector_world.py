@@ -69,6 +69,7 @@ def node_state(vector: Vector, memory: Memory | None = None) -> NodeState:
         limits=limits(node.instance_type, ec2["limits"].get(node.instance_type)),
         infrastructure=infrastructure(ec2),
         memory=memory or Memory(),
+        pending_pods=given.get("pending_pods", 0) - given.get("pending_pods_host_network", 0),
     )
 
 
@@ -123,6 +124,7 @@ def interfaces(
             attachment_status="attached",
             addresses=tuple(address for address in eni["addresses"] if address not in _not_secondary(eni)),
             prefixes=tuple(eni.get("prefixes", ())),
+            ipv6_prefixes=tuple(eni.get("ipv6_prefixes", ())),
             security_groups=tuple(eni["security_groups"]),
             tags=eni.get("tags", {}),
         )

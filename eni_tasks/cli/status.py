@@ -21,7 +21,14 @@ from eni_tasks.cli.processes import services
 from eni_tasks.cli.status_pages import fleet_page, node_page, work_lines
 from eni_tasks.errors import InvalidInput
 from eni_tasks.model.node import node_name
-from eni_tasks.model.plan import Action, Assign, AssignIpv6Prefix, AssociateAddress, SetDeleteOnTermination
+from eni_tasks.model.plan import (
+    Action,
+    Assign,
+    AssignIpv6Prefix,
+    AssociateAddress,
+    SetDeleteOnTermination,
+    Unassign,
+)
 from eni_tasks.tasks.registry import QUEUES
 
 
@@ -77,7 +84,7 @@ def given_text(count: int, prefix_count: int) -> str:
     return f"{prefix_count} /28 prefixes" if prefix_count else f"{count} addresses"
 
 
-def action_text(action: Action | None) -> str:
+def action_text(action: Action | None) -> str:  # noqa: PLR0911 - one for each action
     """What an action does, to what."""
     if action is None:
         return "nothing"
@@ -86,6 +93,9 @@ def action_text(action: Action | None) -> str:
         return f"assign {what} to {action.interface_id} in {action.subnet_id}"
     if isinstance(action, SetDeleteOnTermination):
         return f"have {action.interface_id} deleted together with its instance"
+    if isinstance(action, Unassign):
+        names = ", ".join((*action.prefixes, *action.addresses))
+        return f"unassign {names} from {action.interface_id} in {action.subnet_id}"
     if isinstance(action, AssignIpv6Prefix):
         return f"assign an IPv6 prefix to {action.interface_id}"
     if isinstance(action, AssociateAddress):

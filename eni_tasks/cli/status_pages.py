@@ -154,7 +154,7 @@ def node_page(one: NodeDetails) -> list[str | Table]:
     page: list[str | Table] = [f"{status.node} ({machine}): {'at size' if status.ready else status.reason}."]
     page += status.explanation
     counts = (f"{status.available} on its interfaces", f"{status.published} in its object", f"{status.used} used")
-    page.append(f"Addresses: {', '.join(counts)}, {status.needed} needed.")
+    page.append(f"Addresses: {', '.join(counts)}, {status.needed} needed, {status.excess} in excess.")
     page += work_lines(one.work, one.now)
     if status.trouble:
         count = f" ({one.failures} failed runs in a row)" if one.failures else ""

@@ -91,7 +91,8 @@ def parse_node(obj: CiliumNode, now: float = 0.0) -> Node:
     spec = obj.spec or Spec()
     eni, ipam = spec.eni or EniSpec(), spec.ipam or IpamSpec()
     status = obj.status or Status()
-    used = (status.ipam or IpamStatus()).used
+    shown = status.ipam or IpamStatus()
+    used = shown.used
     return Node(
         name=NodeName(metadata.name),
         uid=metadata.uid,
@@ -117,10 +118,22 @@ def parse_node(obj: CiliumNode, now: float = 0.0) -> Node:
         used=frozenset(used or ()),
         pool={address: entry.resource or "" if entry else "" for address, entry in (ipam.pool or {}).items()},
         shown_interfaces=frozenset((status.eni or EniStatus()).enis or ()),
+        release_ips={address: state or "" for address, state in (shown.release_ips or {}).items()},
         demand=pool_demand(obj, now),
+        old_fields=not spec.instance_id and bool(eni.instance_id),
         deleting=bool(metadata.deletion_timestamp),
         ignored=metadata.annotations is not None and metadata.annotations.ignore == "true",
     )
+
+
+def own_addresses(obj: CiliumNode) -> frozenset[str]:
+    """List the addresses that a node and its agent have for themselves, both families."""
+    spec = obj.spec or Spec()
+    named = {each.ip for each in spec.addresses or () if each}
+    for part in (spec.health, spec.ingress):
+        if part is not None:
+            named |= {part.ipv4, part.ipv6}
+    return frozenset(address for address in named if address)
 
 
 def creation_seconds(obj: CiliumNode) -> int:

@@ -65,6 +65,7 @@ def _maps_of(obj: CiliumNode) -> set[Path]:
         ("status", "eni"): status.eni,
         ("status", "eni", "enis"): (status.eni or EniStatus()).enis,
         ("status", "ipam"): status.ipam,
+        ("status", "ipam", "release-ips"): (status.ipam or IpamStatus()).release_ips,
         ("status", "ipam", "operator-status"): (status.ipam or IpamStatus()).operator_status,
     }
     return {path for path, part in parts.items() if part is not None}

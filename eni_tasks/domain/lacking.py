@@ -3,16 +3,16 @@
 EC2's reads may lag behind its answers, by more than the settle time. An address that pods use, or that EC2 has just
 given, must not leave the pool because of it. So whatever was known stays known until two reads lack it that began
 PROOF_SECONDS apart; each interface and address has its own clock, and a change of the instance starts all clocks again.
+Likewise an address that was given back must not return to the pool because a late read still shows it.
 """
 
 from __future__ import annotations
 
-from ipaddress import IPv4Network
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from eni_tasks.domain.addresses import may_use, pool
+from eni_tasks.domain.addresses import expanded, may_use, pool
 from eni_tasks.model.plan import utc
 
 if TYPE_CHECKING:
@@ -65,6 +65,30 @@ def believed(
     return interfaces, {name: at for name, at in sorted(kept.items()) if name in present}
 
 
+def without_released(known: Facts, now: Iterable[Interface], started_at: float) -> tuple[Interface, ...]:
+    """Leave out of a read what was given back less than PROOF_SECONDS before it began.
+
+    What EC2 has assigned again since is known from its answer, and stays.
+
+    Args:
+        known: the instance's facts.
+        now: what the read shows.
+        started_at: when the read began, in Redis seconds.
+    """
+    given_again = {name for interface in known.interfaces for name in _names(interface)}
+    late = {name for name, at in known.released.items() if started_at - at < PROOF_SECONDS} - given_again
+    return tuple(
+        msgspec.structs.replace(
+            interface,
+            addresses=tuple(name for name in interface.addresses if name not in late),
+            prefixes=tuple(name for name in interface.prefixes if name not in late),
+        )
+        if not late.isdisjoint(_names(interface))
+        else interface
+        for interface in now
+    )
+
+
 def explain(facts: Facts, node: Node) -> str:
     """Say how many used addresses reads lack, and since when; "" if none.
 
@@ -76,8 +100,7 @@ def explain(facts: Facts, node: Node) -> str:
     for name, at in facts.lacking.items():
         if ":" in name:
             continue  # which addresses of an IPv6 prefix pods use the object does not say
-        expanded = (str(address) for address in IPv4Network(name)) if "/" in name else (name,)
-        since |= dict.fromkeys(may_use(node, expanded), at)
+        since |= dict.fromkeys(may_use(node, expanded(name)), at)
     if not since:
         return ""
     return (

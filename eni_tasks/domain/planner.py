@@ -2,7 +2,7 @@
 
 One step at a time: the service that carries out the action records what EC2 answered and asks again. Gates
 come first (facts that are unknown lead to nothing), then the need, then existing interfaces before
-new ones. Nothing here knows how an action is carried out.
+new ones. Only a node that needs nothing releases anything. Nothing here knows how an action is carried out.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from eni_tasks.domain import beside_pool, capacity, creation, placement, prefixes, watermark
+from eni_tasks.domain import beside_pool, capacity, creation, given_up, placement, prefixes, release, watermark
 from eni_tasks.domain.eligibility import eligible, occupying
 from eni_tasks.domain.eni_entries import eni_entries, unlisted
 from eni_tasks.domain.figures import cap, figures
@@ -58,9 +58,9 @@ def plan(state: NodeState, policy: Policy, now: float) -> Plan:
         return _answer(known, None, gate.reason, (gate.sentence,), blocked=unread or gate.reason in _TROUBLE)
     hidden = unlisted(state, entries)
     if known.needed == 0:
-        pool = _outliving(state, policy, known, now) or _complete(state, policy, gate, known, hidden)
+        pool = _outliving(state, policy, known, now) or _complete(state, policy, gate, known, hidden, now)
     else:
-        pool = _serve(state, policy, gate, known, hidden, now)
+        pool = _releasing_nothing(state, policy, now, _serve(state, policy, gate, known, hidden, now))
     return _with_what_is_beside(pool, state, policy, gate, now)
 
 
@@ -305,7 +305,9 @@ def _outliving(state: NodeState, policy: Policy, known: Figures, now: float) -> 
     return None
 
 
-def _complete(state: NodeState, policy: Policy, limits: Limits, known: Figures, hidden: str) -> Plan:
+def _complete(  # noqa: PLR0913 - what the run has found out so far
+    state: NodeState, policy: Policy, limits: Limits, known: Figures, hidden: str, now: float
+) -> Plan:
     node = state.node
     uncapped = watermark.needed(
         available=known.available,
@@ -316,7 +318,30 @@ def _complete(state: NodeState, policy: Policy, limits: Limits, known: Figures, 
     )
     before = (hidden,) if hidden else ()
     if uncapped == 0:
-        return _answer(known, None, Reason.AT_SIZE, (*before, f"{_holds(node, known)}: nothing is needed."))
+        return _release(state, policy, known, now, (*before, f"{_holds(node, known)}: nothing is needed."))
+    return _releasing_nothing(state, policy, now, _at_capacity(state, limits, known, hidden))
+
+
+def _release(state: NodeState, policy: Policy, known: Figures, now: float, before: tuple[str, ...]) -> Plan:
+    """Look at what is in excess, unless the facts may be wrong about it."""
+    at_size = _answer(known, None, Reason.AT_SIZE, before)
+    if _may_be_wrong(state, policy, now):
+        return at_size
+    if state.node.demand is not None:
+        found = given_up.look(state, policy, known.excess, now)
+    else:
+        found = release.look(state, policy, known, now)
+    return msgspec.structs.replace(
+        at_size,
+        action=found.action,
+        reason=Reason.EXCESS if found.action else Reason.AT_SIZE,
+        explanation=(*before, *found.explanation),
+        release=found.memory,
+    )
+
+
+def _at_capacity(state: NodeState, limits: Limits, known: Figures, hidden: str) -> Plan:
+    node = state.node
     if hidden:
         why = (f"{_holds(node, known)}: with what can't be shown that is all it may hold.", hidden)
         return _answer(known, None, Reason.SUBNET_NOT_LISTED, why, blocked=True)
@@ -343,6 +368,21 @@ def _no_capacity(node: Node, limits: Limits) -> str:
 
 def _holds(node: Node, known: Figures) -> str:
     return f"{node.name} holds {known.available} addresses, {known.used} used"
+
+
+def _releasing_nothing(state: NodeState, policy: Policy, now: float, decided: Plan) -> Plan:
+    """Forget what was to be released; what an agent of Cilium 1.20 has given up is known for longer."""
+    memory = release.NO_RELEASE
+    if state.node.demand is not None:
+        if _may_be_wrong(state, policy, now):
+            return decided
+        memory = given_up.look(state, policy, 0, now).memory
+    return msgspec.structs.replace(decided, release=memory)
+
+
+def _may_be_wrong(state: NodeState, policy: Policy, now: float) -> bool:
+    """Whether the facts may be wrong about what could be released."""
+    return bool(state.facts and state.facts.lacking) or _too_old(state, policy, now) is not None
 
 
 def _answer(

@@ -1,11 +1,12 @@
 """What a CiliumNode should show, and the writes that bring it there, one after the other.
 
-Written are `status.eni.enis`, `spec.ipam.pool`, the pre-allocate default where there is none, `status.ipam.used`
-only as {} where it is absent, `status.ipam.assigned-static-ip`, and `status.ipam.operator-status.error`. Agents ignore
-an update as a whole if one interface lacks its VPC, or if a pool address names an interface that does not list it. So
-whatever is not fully known is held back, and no version of an object may be torn, not even between two writes: an
-address leaves the pool before its interface leaves the status, and enters the pool after its interface has entered the
-status. Sending, and what follows from a conflict, is the publish service's business.
+Written are `status.eni.enis`, `spec.ipam.pool`, `status.ipam.release-ips`, the pre-allocate default where there is
+none, `status.ipam.used` only as {} where it is absent, `status.ipam.assigned-static-ip`, and
+`status.ipam.operator-status.error`. Agents ignore an update as a whole if one interface lacks its VPC, or if a pool
+address names an interface that does not list it. So whatever is not fully known is held back, and no version of an
+object may be torn, not even between two writes: an address leaves the pool before its interface leaves the status, and
+enters the pool after its interface has entered the status. Sending, and what follows from a conflict, is the publish
+service's business.
 """
 
 from __future__ import annotations
@@ -14,8 +15,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from eni_tasks.domain import capacity, static_address
+from eni_tasks.domain import capacity, release, static_address
+from eni_tasks.domain.addresses import pod_addresses
 from eni_tasks.domain.eni_entries import eni_entries, usable_pool
+from eni_tasks.domain.given_up import given_up_addresses
 from eni_tasks.domain.json_patch import Operation, PatchWriter, Path
 from eni_tasks.errors import InvalidInput
 from eni_tasks.model.cilium_node import (
@@ -39,6 +42,7 @@ if TYPE_CHECKING:
 
 _ENIS = ("status", "eni", "enis")
 _USED = ("status", "ipam", "used")
+_RELEASES = ("status", "ipam", "release-ips")
 _ERROR = ("status", "ipam", "operator-status", "error")
 _STATIC_ADDRESS = ("status", "ipam", "assigned-static-ip")
 _POOL = ("spec", "ipam", "pool")
@@ -47,13 +51,14 @@ _POOL = ("spec", "ipam", "pool")
 class Desired(NamedTuple):
     """What an object should show; None: nothing is known, so nothing is written.
 
-    `enis` are entries of `status.eni.enis` by interface id, `pool` maps address to interface id. With `pools` the agent
-    takes its addresses from the entries, and `status.ipam.used` is its alone. `static_address` is "" if the instance's
-    first interface has no public address.
+    `enis` are entries of `status.eni.enis` by interface id, `pool` maps address to interface id, `release_ips` maps
+    address to state. With `pools` the agent takes its addresses from the entries, and `status.ipam.used` is its alone.
+    `static_address` is "" if the instance's first interface has no public address.
     """
 
     enis: dict[str, Eni] | None
     pool: dict[str, str] | None
+    release_ips: dict[str, str] | None
     pre_allocate_default: int | None
     trouble: str | None
     pools: bool = False
@@ -107,23 +112,31 @@ def desired(obj: CiliumNode, state: NodeState, policy: Policy) -> Desired:
     """
     node, interfaces, limits = state.node, state.interfaces, state.limits
     if node.ignored or node.deleting or not node.instance_id:
-        return Desired(None, None, None, None)
+        return Desired(None, None, None, None, None)
     if not state.owns_instance:
         # Its addresses are another node's: two agents must not hand out the same.
-        return Desired({}, {}, None, state.memory.trouble)
+        return Desired({}, {}, None, None, state.memory.trouble)
     if not interfaces or limits is None:
-        return Desired(None, None, None, state.memory.trouble)
+        return Desired(None, None, None, None, state.memory.trouble)
     enis = eni_entries(obj, state)
     default = capacity.pre_allocate_default(limits, node, interfaces, policy.pre_allocate_default)
-    pool = usable_pool(state, enis)
+    # An agent of 1.19 that takes over from one of 1.20 hands addresses out from the pool.
+    withdrawn = release.asked_addresses(state, release.Contract.WITHDRAWAL) | given_up_addresses(state)
     return Desired(
         enis,
-        pool,
+        {address: each for address, each in usable_pool(state, enis).items() if address not in withdrawn},
+        _release_ips(obj, state),
         default,
         state.memory.trouble,
         pools=node.demand is not None,
         static_address=static_address.assigned(state),
     )
+
+
+def _release_ips(obj: CiliumNode, state: NodeState) -> dict[str, str]:
+    shown = {address: mark or "" for address, mark in (_shown_releases(obj) or {}).items()}
+    held = {address for each in state.interfaces or () for address in pod_addresses(each, state.node)}
+    return release.marks(shown, asked=release.asked_addresses(state, release.Contract.HANDSHAKE), held=held)
 
 
 def _pool_removals(obj: CiliumNode, target: Desired) -> list[Operation]:
@@ -142,6 +155,8 @@ def _status_changes(obj: CiliumNode, target: Desired) -> list[Operation]:
         if shown.used is None and not target.pools:
             writer.put(_USED, {})
         _put_entries(writer, _ENIS, _shown_enis(obj), target.enis)
+    if target.release_ips is not None:
+        _put_entries(writer, _RELEASES, _shown_releases(obj), target.release_ips)
     if target.static_address:
         if shown.assigned_static_ip != target.static_address:
             writer.put(_STATIC_ADDRESS, target.static_address)
@@ -174,11 +189,15 @@ def _shown_enis(obj: CiliumNode) -> dict[str, Eni | None] | None:
     return ((obj.status or Status()).eni or EniStatus()).enis
 
 
+def _shown_releases(obj: CiliumNode) -> dict[str, str | None] | None:
+    return ((obj.status or Status()).ipam or IpamStatus()).release_ips
+
+
 def _put_entries(
     writer: PatchWriter,
     path: Path,
-    shown: Mapping[str, msgspec.Struct | None] | None,
-    wanted: Mapping[str, msgspec.Struct],
+    shown: Mapping[str, msgspec.Struct | str | None] | None,
+    wanted: Mapping[str, msgspec.Struct | str],
 ) -> None:
     if shown is None:
         if wanted:

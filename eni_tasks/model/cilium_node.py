@@ -117,9 +117,25 @@ class IpamSpec(Value, frozen=True, rename="kebab"):
     pools: Pools | None = None
 
 
+class NodeAddress(Value, frozen=True):
+    """An entry of `spec.addresses`: an address of the node itself, such as its internal one for Cilium."""
+
+    ip: str | None = None
+
+
+class AgentAddresses(Value, frozen=True):
+    """`spec.health` and `spec.ingress`: addresses that the agent takes for itself."""
+
+    ipv4: str | None = None
+    ipv6: str | None = None
+
+
 class Spec(Value, frozen=True, rename="kebab"):
     """`spec`."""
 
+    addresses: tuple[NodeAddress | None, ...] | None = None
+    health: AgentAddresses | None = None
+    ingress: AgentAddresses | None = None
     instance_id: InstanceIdText | None = None
     eni: EniSpec | None = None
     ipam: IpamSpec | None = None
@@ -175,9 +191,13 @@ class OperatorStatus(Value, frozen=True):
 
 
 class IpamStatus(Value, frozen=True, rename="kebab"):
-    """`status.ipam`; `used` is the agent's, `assigned_static_ip` the public address of the first interface."""
+    """`status.ipam`; `used` is the agent's, `release_ips` maps address to state (see `model.node.Mark`).
+
+    `assigned_static_ip` is the public address of the first interface.
+    """
 
     used: dict[str, UsedEntry | None] | None = None
+    release_ips: dict[str, str | None] | None = None
     assigned_static_ip: str | None = None
     operator_status: OperatorStatus | None = None
 

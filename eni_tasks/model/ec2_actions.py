@@ -94,6 +94,7 @@ MUTATIONS = (
     ),
     # On any interface: pods also use the addresses of the one that an instance was launched with.
     Mutation("AssignPrivateIpAddresses", Bucket(100, 5), {INTERFACE: Scope.ANY}),
+    Mutation("UnassignPrivateIpAddresses", Bucket(100, 5), {INTERFACE: Scope.ANY}, setting="release_excess"),
     Mutation("DeleteNetworkInterface", Bucket(100, 5), {INTERFACE: Scope.OURS}),
     Mutation("AssignIpv6Addresses", Bucket(50, 5), {INTERFACE: Scope.ANY}, setting="ipv6"),
     Mutation(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from enum import StrEnum
 
 from eni_tasks.errors import InvalidInput
 from eni_tasks.model.network import InstanceId, InterfaceId, NodeName, SubnetId, Value, VpcId
@@ -38,6 +39,18 @@ class PoolDemand(Value, frozen=True):
     changing: bool = False
 
 
+class Mark(StrEnum):
+    """States of an address in `status.ipam.release-ips`, by which agents since Cilium 1.12 agree to lose it.
+
+    The agent hands out no address that is marked, ready or released.
+    """
+
+    MARKED = "marked-for-release"  # ours: the agent is asked
+    READY = "ready-for-release"  # the agent's: no pod has the address, and none will get it
+    KEPT = "do-not-release"  # the agent's: in use, or not in its pool
+    RELEASED = "released"  # ours: EC2 took the address back; the agent deletes the entry
+
+
 class Node(Value, frozen=True):
     """The effective reading of one CiliumNode.
 
@@ -45,9 +58,11 @@ class Node(Value, frozen=True):
     place wins if it is set, else the older place, else the default. `pre_allocate` is 0 where the
     object gives none (the default depends on the instance's limits). `network_card` is the default card of the
     instance's type, 0 while its limits are unknown. `demand` is there if the agent asks for addresses in
-    `spec.ipam.pools` instead of `status.ipam.used`, as agents of Cilium 1.20 do. `used` are the keys of
+    `spec.ipam.pools` instead of `status.ipam.used`, as agents of Cilium 1.20 do; `old_fields` says that the
+    instance id stands in `spec.eni` alone, as agents of Cilium 1.6 write it. `used` are the keys of
     `status.ipam.used`; `pool` maps address to interface id as the object shows it now, `shown_interfaces` are the
-    keys of its `status.eni.enis`. `static_ip_tags` ask for an Elastic IP that carries them all.
+    keys of its `status.eni.enis`, `release_ips` maps address to state (`Mark`, or a word of another's).
+    `static_ip_tags` ask for an Elastic IP that carries them all.
     """
 
     name: NodeName
@@ -74,10 +89,29 @@ class Node(Value, frozen=True):
     used: frozenset[str] = frozenset()
     pool: dict[str, str] = {}
     shown_interfaces: frozenset[str] = frozenset()
+    release_ips: dict[str, str] = {}
     network_card: int = 0
     demand: PoolDemand | None = None
+    old_fields: bool = False
     deleting: bool = False  # metadata.deletionTimestamp is set
     ignored: bool = False  # annotation ipam.cilium.io/ignore: "true"
+
+
+class ReleaseMemory(Value, frozen=True):
+    """How far the release of excess addresses has come. Names are addresses and prefixes, times Redis seconds.
+
+    It is valid for one `contract` (how the agent is asked, see `domain.release.Contract`) and one state `generation`
+    only. `since` is when a name became a candidate for release, without interruption from then on. `asked` are those
+    that the agent is asked to give up, and since when. For an agent of Cilium 1.20 the names are blocks, and `listed`
+    are those of the instance's blocks that it listed at the last look, when its object gave `pre_allocate`.
+    """
+
+    contract: str = ""
+    generation: str = ""
+    since: dict[str, float] = {}
+    asked: dict[str, float] = {}
+    listed: tuple[str, ...] = ()
+    pre_allocate: int = 0
 
 
 class Setback(Value, frozen=True):
@@ -111,6 +145,7 @@ class Memory(Value, frozen=True):
     reasons: tuple[str, ...] = ()  # of the last run, for people
     last_action: str = ""
     trouble: str = ""  # shown in status.ipam.operator-status.error; "" when all is well
+    release: ReleaseMemory = ReleaseMemory()
 
 
 class Policy(Value, frozen=True):
@@ -119,6 +154,9 @@ class Policy(Value, frozen=True):
     cluster: str
     pre_allocate_default: int = 8
     facts_max_age_seconds: float = 300.0  # no mutation on facts that were last read longer ago
+    release_excess: bool = False
+    release_16: bool = False  # also of nodes whose agents can't be asked
+    release_delay_seconds: float = 180.0  # an address must have been in excess for this long
     ipv6: bool = False
     static_addresses: bool = False
     prefix_delegation: bool = False

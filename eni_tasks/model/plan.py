@@ -7,6 +7,7 @@ from enum import IntEnum, StrEnum
 from typing import NamedTuple
 
 from eni_tasks.model.network import InstanceId, InterfaceId, SubnetId, Value
+from eni_tasks.model.node import ReleaseMemory
 
 
 class Urgency(IntEnum):
@@ -22,6 +23,7 @@ class Reason(StrEnum):
     """Why there is (or is not) something to do; constant words for logs, metrics and tests."""
 
     AT_SIZE = "at-size"
+    EXCESS = "excess"
     OUTLIVES_INSTANCE = "interface-would-outlive-instance"
     DEFICIT = "deficit"
     IPV6 = "ipv6-prefix-missing"
@@ -128,7 +130,16 @@ class SetDeleteOnTermination(Value, frozen=True, tag="set-delete-on-termination"
     attachment_id: str
 
 
-Action = Assign | CreateInterface | SetDeleteOnTermination | AssignIpv6Prefix | AssociateAddress
+class Unassign(Value, frozen=True, tag="unassign"):
+    """Give addresses and prefixes of one interface back; the agent has agreed to each of their addresses."""
+
+    interface_id: InterfaceId
+    subnet_id: SubnetId
+    addresses: tuple[str, ...] = ()
+    prefixes: tuple[str, ...] = ()
+
+
+Action = Assign | CreateInterface | SetDeleteOnTermination | Unassign | AssignIpv6Prefix | AssociateAddress
 
 
 class Plan(Value, frozen=True):
@@ -137,7 +148,8 @@ class Plan(Value, frozen=True):
     `explanation` are sentences for people, in the order in which they were decided; `reason` is the
     constant word for the outcome. `blocked` is true when something is needed that cannot be done:
     the explanation's last sentence then says why and what to do. `troubles` are sentences about what can't be done
-    beside the pool (IPv6, static address).
+    beside the pool (IPv6, static address). `release` is what the node's memory of releases is to be from now on; None:
+    nothing could be decided, so it stays.
     """
 
     action: Action | None
@@ -146,6 +158,7 @@ class Plan(Value, frozen=True):
     figures: Figures
     urgency: Urgency = Urgency.DEFICIT
     blocked: bool = False
+    release: ReleaseMemory | None = None
     troubles: tuple[str, ...] = ()
 
     @property

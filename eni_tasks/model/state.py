@@ -21,7 +21,8 @@ class Facts(Value, frozen=True):
     set, the interfaces count as unknown.
 
     `lacking` are interfaces and addresses that are still among `interfaces` although reads lack them, each with the
-    start of the first of these reads. `problem` says why the last read could not be used.
+    start of the first of these reads. `released` are addresses and prefixes that were given back lately, each with
+    the time: a read that still shows them is late. `problem` says why the last read could not be used.
     """
 
     instance_id: InstanceId
@@ -33,6 +34,7 @@ class Facts(Value, frozen=True):
     mutation_pending: bool = False
     outdated: bool = False
     lacking: dict[str, float] = {}
+    released: dict[str, float] = {}
     problem: str = ""
 
     @property
@@ -114,7 +116,8 @@ class Outcome(Value, frozen=True):
     """What a step leaves behind. A part that is absent stays as it was.
 
     Facts of `instance_id` (if given): `interfaces` as EC2's answer has left them, or None if EC2 refused.
-    With `unconfirmed` the answer contradicts the facts, which count as unknown until the next read.
+    With `unconfirmed` the answer contradicts the facts, which count as unknown until the next read. `released`
+    replaces what was given back lately.
     `journal`: the step of the interface creation; b"" deletes the entry. `reservation` (as it was acquired):
     `taken` addresses of it were really taken. `event` is appended to the stream of events.
     """
@@ -122,6 +125,7 @@ class Outcome(Value, frozen=True):
     instance_id: InstanceId = InstanceId("")
     interfaces: tuple[Interface, ...] | None = None
     unconfirmed: bool = False
+    released: dict[str, float] | None = None
     journal: bytes | None = None
     reservation: Reservation | None = None
     taken: int = 0

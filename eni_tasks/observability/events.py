@@ -18,6 +18,7 @@ EVENTS = {
     # EC2
     "ec2_refused": "EC2 refused a mutation: `code`, and the `reaction` that follows",
     "ec2_called": "With `ENI_TASKS_LOG_LEVEL=debug`: each call of EC2",
+    "release_not_made": "The object forbade a release at the last moment: `reason`; the node is planned again",
     "read_failed": "A read of EC2 failed; facts stay as they were",
     "limits_not_read": "The limits of instance types could not be read; nodes of new types wait",
     "orphans_not_listed": "Interfaces that were left behind could not be listed; the next pass tries again",

@@ -113,6 +113,10 @@ class Ec2(Protocol):
         """Assign `count` more /28 prefixes; returns the new ones (such as "10.0.1.16/28"), as EC2 confirmed them."""
         ...
 
+    def unassign(self, interface_id: InterfaceId, addresses: Sequence[str], prefixes: Sequence[str]) -> None:
+        """Give secondary addresses and /28 prefixes back, all or none; at least one."""
+        ...
+
     def assign_ipv6_prefix(self, interface_id: InterfaceId) -> str:
         """Assign a /80 to an interface; returns it, as EC2 confirmed it."""
         ...

@@ -13,14 +13,14 @@ import msgspec
 
 from eni_tasks.domain import setbacks
 from eni_tasks.domain.static_address import tags
-from eni_tasks.errors import Ec2Error, LeaseLost
+from eni_tasks.errors import Ec2Error, Ec2Reaction, LeaseLost
 from eni_tasks.model.network import ElasticIp, Interface, InterfaceId
 from eni_tasks.model.node import Setback
 from eni_tasks.model.plan import AssignIpv6Prefix, AssociateAddress
 from eni_tasks.model.state import EventFields, NodeState, Outcome
 from eni_tasks.model.work import Claim
 from eni_tasks.services.mutate import Mutator, Postponed
-from eni_tasks.services.refusals import Step, record_refusal
+from eni_tasks.services.refusals import SHARED, Step, record_refusal
 
 ASSIGN, ASSOCIATE = "AssignIpv6Addresses", "AssociateAddress"
 ALREADY_ASSOCIATED = "Resource.AlreadyAssociated"
@@ -55,8 +55,8 @@ def assign_ipv6_prefix(
             instance_id=state.node.instance_id,
         )
     except (Ec2Error, Postponed) as error:
-        why = _why_not(mutator, claim, state, error)
-        setback = setbacks.again(state.memory.ipv6, why, mutator.state.now())
+        why, shared = _why_not(mutator, claim, state, error)
+        setback = setbacks.again(state.memory.ipv6, why, mutator.state.now(), shared=shared)
         return Step(memory=msgspec.structs.replace(state.memory, ipv6=setback))
     before = _interface(state, action.interface_id)
     after = msgspec.structs.replace(before, ipv6_prefixes=(*before.ipv6_prefixes, prefix))
@@ -88,7 +88,7 @@ def associate_address(mutator: Mutator, claim: Claim, state: NodeState, action: 
         free = mutator.ec2.free_elastic_ips(action.tags)
         chosen = _associate_one(mutator, claim, state, action, free)
     except (Ec2Error, Postponed) as error:
-        why = _why_not(mutator, claim, state, error)
+        why, shared = _why_not(mutator, claim, state, error)
     else:
         if chosen is not None:
             after = msgspec.structs.replace(_interface(state, action.interface_id), public_address=chosen.address)
@@ -97,11 +97,12 @@ def associate_address(mutator: Mutator, claim: Claim, state: NodeState, action: 
             memory = msgspec.structs.replace(state.memory, static_address=Setback())
             did = f"associated {chosen.address} with {action.primary_address} of {after.id}"
             return Step(did=did, changed=True, interfaces=changed, memory=memory)
+        shared = False
         why = (
             f"No Elastic IP with the tags {wanted} is free for {state.node.name}: allocate one, or correct "
             "static-ip-tags."
         )
-    setback = setbacks.again(state.memory.static_address, why, mutator.state.now(), about=wanted)
+    setback = setbacks.again(state.memory.static_address, why, mutator.state.now(), about=wanted, shared=shared)
     return Step(memory=msgspec.structs.replace(state.memory, static_address=setback))
 
 
@@ -124,15 +125,16 @@ def _associate_one(
     return None
 
 
-def _why_not(mutator: Mutator, claim: Claim, state: NodeState, error: Ec2Error | Postponed) -> str:
-    """Record that a step was not taken; says why, for people."""
+def _why_not(mutator: Mutator, claim: Claim, state: NodeState, error: Ec2Error | Postponed) -> tuple[str, bool]:
+    """Record that a step was not taken; says why, for people, and whether the trouble is not the node's own."""
     if isinstance(error, Postponed):
         if mutator.stopping.is_set():
             raise error
-        return str(error)
+        return str(error), True
     if error.action in (ASSIGN, ASSOCIATE):  # else it is the read before
         record_refusal(mutator, error, claim, state, beside_pool=True)
-    return f"{error.action} for instance {state.node.instance_id}: {error.code}: {error.message}"
+    why = f"{error.action} for instance {state.node.instance_id}: {error.code}: {error.message}"
+    return why, error.reaction in (*SHARED, Ec2Reaction.ACCOUNT_WIDE)
 
 
 def _interface(state: NodeState, interface_id: InterfaceId) -> Interface:

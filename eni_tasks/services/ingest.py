@@ -18,8 +18,8 @@ from eni_tasks.domain.pool_demand import asked_before_change, with_earlier_pre_a
 from eni_tasks.errors import InvalidInput
 from eni_tasks.model.cilium_node import CiliumNode, version_key
 from eni_tasks.model.network import InstanceId, NodeName
-from eni_tasks.model.node import Node, Policy
-from eni_tasks.model.plan import Urgency
+from eni_tasks.model.node import Mark, Node, Policy
+from eni_tasks.model.plan import Figures, Urgency
 from eni_tasks.observability.logs import logger
 from eni_tasks.ports.kube import Page
 from eni_tasks.services.work import Work
@@ -105,11 +105,14 @@ class Ingest:
             self._begin_new_machine(old, node)
             new.reads.append(node.name)
         elif (wanted := self._agents_part(node, old)) != (had := self._agents_part(old, old)):
-            if figures.needed > 0:
-                new.maintain.append((node.name, watermark.urgency(figures)))
+            if figures.needed > 0 or self._releases(node, old, figures):
+                new.maintain.append((node.name, _urgency(node, figures)))
             elif beside_pool.asks_anew(node, old):
                 new.maintain.append((node.name, Urgency.DEFICIT))
-            if msgspec.structs.replace(wanted, used=had.used, demand=had.demand) != had:
+            # An agent of another contract may be shown another pool.
+            demand = had.demand if wanted.demand is not None else None
+            shown = msgspec.structs.replace(wanted, used=had.used, release_ips=had.release_ips, demand=demand)
+            if shown != had:
                 new.publish.append((node.name, Urgency.DEFICIT))
         else:
             return
@@ -171,7 +174,32 @@ class Ingest:
             return None
 
     def _agents_part(self, node: Node, old: Node) -> Node:
-        """The node without the fields that this system writes: its own write must not count as a change."""
+        """The node without the fields that this system writes: its own write must not count as a change.
+
+        Of the releases only the agent's answers are left that the old node does not have.
+        """
         filled_in = not old.pre_allocate and node.pre_allocate <= self._policy.pre_allocate_default
         pre_allocate = 0 if filled_in else node.pre_allocate
-        return msgspec.structs.replace(node, pool={}, shown_interfaces=frozenset(), pre_allocate=pre_allocate)
+        answers = {
+            address: state
+            for address, state in node.release_ips.items()
+            if state in (Mark.READY, Mark.KEPT) and old.release_ips.get(address) != state
+        }
+        return msgspec.structs.replace(
+            node, pool={}, shown_interfaces=frozenset(), pre_allocate=pre_allocate, release_ips=answers
+        )
+
+    def _releases(self, node: Node, old: Node, figures: Figures) -> bool:
+        """Whether a change may matter to addresses that are in excess, or that are about to be given back."""
+        if not self._policy.release_excess:
+            return False
+        if node.demand is None or old.demand is None:
+            return node.demand is not old.demand or figures.excess > 0 or bool(node.release_ips)
+        return node.demand.listed != old.demand.listed
+
+
+def _urgency(node: Node, figures: Figures) -> Urgency:
+    """How pressing it is; with more addresses marked than are in excess, pods may wait for one of them."""
+    marked = sum(state in (Mark.MARKED, Mark.READY) for state in node.release_ips.values())
+    urgency = watermark.urgency(figures)
+    return min(urgency, Urgency.DEFICIT) if marked > figures.excess else urgency

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Callable
 from itertools import count
 
 import msgspec
@@ -26,6 +27,7 @@ from eni_tasks.model.plan import (
     Plan,
     Reason,
     SetDeleteOnTermination,
+    Unassign,
     Urgency,
 )
 from eni_tasks.model.state import NodeState
@@ -35,6 +37,7 @@ from eni_tasks.services.beside_pool import assign_ipv6_prefix, associate_address
 from eni_tasks.services.create_interface import InterfaceCreator
 from eni_tasks.services.mutate import AddressesTaken, Mutator, Postponed
 from eni_tasks.services.refusals import Step
+from eni_tasks.services.release import LastLook, release_addresses
 from eni_tasks.services.work import Report, Work
 from eni_tasks.state.runs import RunEnd
 
@@ -58,9 +61,11 @@ class Maintain:
         work: claims and ends runs.
         mutator: makes the calls.
         policy: what the settings decide for all nodes.
+        last_look: gives the way to the API server, for releases only.
     """
 
-    def __init__(self, work: Work, mutator: Mutator, policy: Policy) -> None:
+    def __init__(self, work: Work, mutator: Mutator, policy: Policy, last_look: Callable[[], LastLook]) -> None:
+        self._last_look = last_look
         self._state = mutator.state
         self._work = work
         self._mutator = mutator
@@ -127,7 +132,7 @@ class Maintain:
             # A read on the way (looking where an interface is) failed: the journal keeps the place.
             return Step(stop=True, failed=True, shared=True, trouble=str(error))
 
-    def _act(self, claim: Claim, state: NodeState, decision: Plan) -> Step:
+    def _act(self, claim: Claim, state: NodeState, decision: Plan) -> Step:  # noqa: PLR0911 - one for each action
         urgent = decision.urgency is Urgency.EMPTY
         if state.journal is not None:
             return self._creator.resume(claim, state, state.journal, urgent=urgent)
@@ -135,6 +140,9 @@ class Maintain:
             return self._rest(claim, state, decision)
         if isinstance(decision.action, SetDeleteOnTermination):
             return self._creator.set_delete_on_termination(claim, state, decision.action)
+        if isinstance(decision.action, Unassign):
+            memory = decision.release or state.memory.release
+            return release_addresses(self._mutator, self._last_look(), claim, state, decision.action, memory)
         if isinstance(decision.action, AssignIpv6Prefix):
             return assign_ipv6_prefix(self._mutator, claim, state, decision.action, urgent=urgent)
         if isinstance(decision.action, AssociateAddress):
@@ -203,6 +211,7 @@ def _learned(state: NodeState, decision: Plan, step: Step) -> tuple[Memory, floa
         reasons=(*decision.explanation, *decision.troubles),
         last_action=step.did or memory.last_action,
         trouble=" ".join(filter(None, (step.trouble, *decision.troubles))) if step.stop else memory.trouble,
+        release=next(each for each in (step.release, decision.release, memory.release) if each is not None),
     )
     return memory, again
 

@@ -85,6 +85,7 @@ class Mutator:
         instance_id: InstanceId = NO_INSTANCE,
         draw: Draw | None = None,
         journal: bytes = b"",
+        seen_at: float | None = None,
     ) -> T:
         """Make one mutation.
 
@@ -97,6 +98,7 @@ class Mutator:
                 pending until the answer is recorded.
             draw: the addresses that it takes from a subnet; reserved if the call is made.
             journal: the node's entry; written if the call is made.
+            seen_at: when that was read on which the call relies, by `local_seconds`; it is not sent long after.
 
         Returns:
             What `send` returned.
@@ -125,7 +127,8 @@ class Mutator:
         finally:
             waited_seconds = time.monotonic() - began_at
             self.counters.observe("ec2_api_rate_limit_duration_seconds", {"operation": action}, waited_seconds)
-        self._check_permission(claim, action, asked_at, instance_id, draw)
+        oldest_at = asked_at if seen_at is None else min(asked_at, seen_at)
+        self._check_permission(claim, action, oldest_at, instance_id, draw)
         try:
             answer = send()
         except Ec2Error as error:
@@ -144,7 +147,10 @@ class Mutator:
     def _check_permission(
         self, claim: Claim, action: str, asked_at: float, instance_id: InstanceId, draw: Draw | None
     ) -> None:
-        """Refuse to send a call whose permission is too old: it could outlast the time that was permitted for it."""
+        """Refuse to send a call whose permission, or what it relies on, is too old.
+
+        It could outlast the time that was permitted for it.
+        """
         late_seconds = local_seconds() - asked_at
         if late_seconds < SEND_WITHIN_SECONDS:
             return
@@ -152,7 +158,7 @@ class Mutator:
         # Nothing was sent: unless a later claim was permitted a mutation, the facts are as they were.
         self.state.runs.record(claim, Outcome(instance_id=instance_id, reservation=reservation))
         logger().warning("call_not_sent", action=action, late_seconds=round(late_seconds, 1))
-        raise Postponed(f"{action} was not sent: this process stood still for {late_seconds:.0f} s", 0.1)
+        raise Postponed(f"{action} was not sent: {late_seconds:.0f} s passed before it", 0.1)
 
 
 def busy_seconds(timeout_seconds: float) -> float:

@@ -17,6 +17,7 @@ from eni_tasks.model.plan import (
     Plan,
     Reason,
     SetDeleteOnTermination,
+    Unassign,
     Urgency,
 )
 from eni_tasks.model.state import NodeState
@@ -31,6 +32,7 @@ _CALLS: dict[type[Action], tuple[str, ...]] = {
     Assign: ("AssignPrivateIpAddresses",),
     CreateInterface: (_CREATE, _ATTACH, _MODIFY),
     SetDeleteOnTermination: (_MODIFY,),
+    Unassign: ("UnassignPrivateIpAddresses",),
     AssignIpv6Prefix: ("AssignIpv6Addresses",),
     AssociateAddress: ("AssociateAddress",),
 }

@@ -18,7 +18,14 @@ import msgspec
 
 from eni_tasks.domain.cilium_node import parse_node
 from eni_tasks.domain.figures import figures_from_object
-from eni_tasks.domain.lacking import PROOF_SECONDS, believed, lacked, lacks_used, missing_addresses
+from eni_tasks.domain.lacking import (
+    PROOF_SECONDS,
+    believed,
+    lacked,
+    lacks_used,
+    missing_addresses,
+    without_released,
+)
 from eni_tasks.domain.planner import plan
 from eni_tasks.domain.status import next_write
 from eni_tasks.domain.watermark import in_order
@@ -118,7 +125,7 @@ class Refresh:
         nodes = {node.name: node for node in _parsed(self._state.nodes.all_objects())}
         self._read_infrastructure(nodes.values())
         figures = {name: figures_from_object(node, self._policy.pre_allocate_default) for name, node in nodes.items()}
-        served = self._served([nodes[name] for name in in_order(figures, releasing=False)])
+        served = self._served([nodes[name] for name in in_order(figures, releasing=self._policy.release_excess)])
         for start in range(0, len(served), PORTION_COUNT):
             self._read_portion(served[start : start + PORTION_COUNT], requested=False)
         self._state.reads.note_inventory(started_at)
@@ -289,6 +296,8 @@ class Refresh:
             # A new instance that EC2 does not list yet looks like this; so does one that is gone.
             logger().warning("instance_shows_no_interfaces", node=node.name, instance=node.instance_id)
             return None
+        if known is not None and known.released:
+            interfaces = without_released(known, interfaces, started_at)
         result = ReadResult(
             instance_id=node.instance_id,
             interfaces=interfaces,
@@ -325,7 +334,12 @@ class Refresh:
                 logger().info("node_not_planned", node=name, reason=str(state))
                 continue
             decision = plan(state, self._policy, state.now)
-            to_maintain = decision.action is not None or state.journal is not None or _new_trouble(state, decision)
+            to_maintain = (
+                decision.action is not None
+                or state.journal is not None
+                or _new_trouble(state, decision)
+                or decision.release not in (None, state.memory.release)
+            )
             if to_maintain:
                 maintain.append((name, decision.urgency))
             # A run ends by comparing: what the object lacks is written together with what comes. Addresses that

@@ -13,7 +13,7 @@ import msgspec
 from eni_tasks.domain.creation import note_refusal
 from eni_tasks.errors import Ec2Error, Ec2Reaction, LeaseLost
 from eni_tasks.model.network import Interface, SubnetId, Value
-from eni_tasks.model.node import Memory
+from eni_tasks.model.node import Memory, ReleaseMemory
 from eni_tasks.model.state import NodeState, Outcome
 from eni_tasks.model.work import Claim
 from eni_tasks.services.mutate import Mutator
@@ -47,7 +47,8 @@ class Step(Value, frozen=True):
     run; `again_after_seconds` then says when the node is to be looked at again (None: when something changes).
     A `failed` step counts towards the node's back-off; with `shared` the trouble is not the node's own (EC2, the
     account, the network), and the back-off is shorter. `trouble` is shown in the object. `memory` replaces the
-    node's memory if given. `interfaces` are all that the instance has after a change, if that is known.
+    node's memory if given, `release` that of releases. `interfaces` are all that the instance has after a
+    change, if that is known.
     """
 
     did: str = ""
@@ -58,6 +59,7 @@ class Step(Value, frozen=True):
     again_after_seconds: float | None = None
     trouble: str = ""
     memory: Memory | None = None
+    release: ReleaseMemory | None = None
     interfaces: tuple[Interface, ...] | None = None
 
 

@@ -16,7 +16,7 @@ from eni_tasks.domain.status import next_write
 from eni_tasks.errors import NodeGone
 from eni_tasks.model.network import InstanceId, Interface, NodeName, Value
 from eni_tasks.model.node import Node, Policy
-from eni_tasks.model.plan import Plan, Reason
+from eni_tasks.model.plan import Plan, Reason, Unassign
 from eni_tasks.model.state import NodeState
 from eni_tasks.model.work import WorkKind
 from eni_tasks.services import journal
@@ -48,6 +48,7 @@ class NodeStatus(Value, frozen=True, omit_defaults=False):
     available: int = 0
     used: int = 0
     needed: int = 0
+    excess: int = 0
     published: int = 0
     capacity: int | None = None
     remaining_interfaces: int = 0
@@ -255,6 +256,7 @@ class Status:
             available=figures.available,
             used=figures.used,
             needed=figures.needed,
+            excess=figures.excess,
             published=len(node.pool),
             capacity=figures.capacity,
             remaining_interfaces=figures.remaining_interfaces,
@@ -269,9 +271,10 @@ class Status:
 
 
 def _complete(state: NodeState, decision: Plan) -> bool:
-    """Facts known, nothing to do, nothing needed, nothing blocked."""
+    """Facts known, nothing to do but to give back what is in excess, nothing needed, nothing blocked."""
     known = state.interfaces is not None and state.journal is None
-    return known and decision.action is None and decision.figures.needed == 0 and not decision.trouble
+    at_rest = decision.action is None or isinstance(decision.action, Unassign)
+    return known and at_rest and decision.figures.needed == 0 and not decision.trouble
 
 
 def _why_not_shown(state: NodeState) -> str:

@@ -29,6 +29,7 @@ FACTS_FIELDS = (
     "unconfirmed_since",
     "mutation_pending",
     "lacking",
+    "released",
     "problem",
 )
 
@@ -124,7 +125,8 @@ def put_journal(keys: Keys, held: Claim, entry: bytes) -> Script:
 def record_facts(keys: Keys, held: Claim, outcome: Outcome) -> Script:
     """Record what a mutation did to an instance."""
     interfaces = b"" if outcome.interfaces is None else encode(outcome.interfaces)
-    args = [held.fence, interfaces, int(outcome.unconfirmed), DAY_MS]
+    released = b"" if outcome.released is None else encode(outcome.released)
+    args = [held.fence, interfaces, int(outcome.unconfirmed), DAY_MS, released]
     return Script("record_facts", [keys.facts(outcome.instance_id)], args)
 
 

@@ -18,7 +18,7 @@ from eni_tasks.state.keys import Keys
 
 PROBLEM_LONGEST = 300
 
-_decode_lacking = msgspec.json.Decoder(dict[str, float]).decode
+_decode_times = msgspec.json.Decoder(dict[str, float]).decode
 _decode_interfaces = msgspec.json.Decoder(tuple[Interface, ...]).decode
 
 
@@ -120,7 +120,7 @@ def decode_facts(
         values: of the fields.
         began_at: when the state generation began, as it is stored.
     """
-    interfaces, *times, mutation_pending, lacking, problem = values
+    interfaces, *times, mutation_pending, lacking, released, problem = values
     if interfaces is None and problem is None:
         return None
     key = keys.facts(instance_id)
@@ -137,6 +137,7 @@ def decode_facts(
         unconfirmed_since=int(unconfirmed_since) / 1000,
         mutation_pending=mutation_pending is not None,
         outdated=known is None or described_at < generation_ms,
-        lacking=decoded(f"{key} lacking", lacking, _decode_lacking) or {},
+        lacking=decoded(f"{key} lacking", lacking, _decode_times) or {},
+        released=decoded(f"{key} released", released, _decode_times) or {},
         problem=prose(problem),
     )

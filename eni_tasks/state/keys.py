@@ -123,6 +123,9 @@ class Keys:
         fence              of the claim that was last permitted a mutation or recorded one
         mutation_pending   present while a mutation's outcome isn't recorded, or contradicted the facts
         unconfirmed_since  start of the first read that lacked something known
+        lacking            JSON: what reads lack of the interfaces → start of the first such read
+        released           JSON: addresses and prefixes that were given back lately → when
+        problem            why the last read could not be used
         """
         return f"{self._prefix}facts:{instance_id}"
 

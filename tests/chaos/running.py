@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from contextlib import ExitStack, closing, suppress
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import redis
 import urllib3
@@ -27,6 +27,7 @@ COLLECT_SECONDS = 60.0
 CALM_SECONDS = 6.0  # everything is read once more from EC2
 STEPS_PER_SECOND = 8.0
 CALMING = ("Redis emptied", "Redis back in time", "Redis replica promoted", "etcd restored")
+SPARE_ELASTIC_IPS = 2
 # Several interfaces of few addresses each: there is always a reason to make another.
 TYPES = ("m5.large", "m5.xlarge", "t3.medium", "r5.xlarge", "t3.large", "m5.2xlarge")
 # Everything periodic is quick, so that a run shows in a minute what would take an hour.
@@ -41,6 +42,7 @@ SETTINGS = {
     "ENI_TASKS_ORPHAN_GRACE_SECONDS": str(GRACE_SECONDS),
     "ENI_TASKS_KUBE_TIMEOUT_SECONDS": "3",
     "ENI_TASKS_WATCH_TIMEOUT_SECONDS": "4",
+    "ENI_TASKS_STATIC_ADDRESSES": "true",
 }
 
 
@@ -57,7 +59,7 @@ def run(options: Options, tell: Callable[[str], None]) -> Report:
             Sandbox(lasting_objects=True, start_system=False, with_flower=False, settings=SETTINGS)
         )
         report.logs = sandbox.folder
-        sandbox.fleet.add(options.nodes, types=TYPES)
+        _add_nodes(sandbox, options.nodes)
         rng = Random(options.seed)  # noqa: S311 - to be repeated, no secret
         ground = stack.enter_context(closing(Ground(sandbox, Nodes(sandbox, rng))))
         verdict = stack.enter_context(closing(Verdict(ground)))
@@ -66,6 +68,16 @@ def run(options: Options, tell: Callable[[str], None]) -> Report:
         if report.failures:
             raise _Failed  # the sandbox keeps its logs when it is left like this
     return report
+
+
+def _add_nodes(sandbox: Sandbox, count: int) -> None:
+    """Add nodes, a third of which ask for an Elastic IP; there are a few more of these than needed."""
+    with_static, tags = count // 3, {"of": "chaos"}
+    for _ in range(with_static + SPARE_ELASTIC_IPS):
+        sandbox.ec2.allocate_elastic_ip(**tags)
+    ipam: Any = {"static-ip-tags": tags}
+    sandbox.fleet.add(with_static, types=TYPES, ipam=ipam)
+    sandbox.fleet.add(count - with_static, types=TYPES)
 
 
 class _Failed(Exception):

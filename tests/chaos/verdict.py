@@ -141,6 +141,12 @@ class Verdict:
             text=True,
         )
 
+    def _elastic_ips(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = defaultdict(list)
+        for interface in self._ground.ec2.view().interfaces:
+            found[interface.instance_id] += [each.public_ip for each in interface.associations]
+        return found
+
     def violations(self) -> list[str]:
         """What should never have been."""
         nodes = self._ground.nodes
@@ -154,6 +160,9 @@ class Verdict:
         by_instance: dict[str, int] = defaultdict(int)
         for interface in self._ground.ec2.view().interfaces:
             by_instance[interface.instance_id] += len(interface.addresses)
+        for instance, addresses in self._elastic_ips().items():
+            if len(addresses) > 1:
+                found.append(f"{instance} has several Elastic IPs: {', '.join(addresses)}")
         for agent in nodes.agents.values():
             have, most = by_instance[agent.instance_id], agent.most + PRE_ALLOCATE
             if have > most:
@@ -176,6 +185,11 @@ def _node_faults(agent: Agent, obj: dict[str, Any], interfaces: list[Interface])
     free = len(truth.keys() - agent.used)
     if free < PRE_ALLOCATE:
         yield f"{free} free addresses with {len(agent.used)} in use"
+    static = [each.public_ip for interface in interfaces for each in interface.associations]
+    wanted = 1 if "static-ip-tags" in agent.spec["ipam"] else 0
+    shown_static = status.get("ipam", {}).get("assigned-static-ip")
+    if len(static) != wanted or [*filter(None, [shown_static])] != static:
+        yield f"it has {static or 'no Elastic IP'} and shows {shown_static}; it asks for {wanted}"
     unmarked = [
         each.id
         for each in interfaces

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 TESTS = Path(__file__).parents[1]
+DELAY_SECONDS = 180.0
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -86,7 +87,14 @@ class Workers:
     def world(self) -> Iterator[System]:
         """A system that has nothing yet."""
         # Minutes pass here without the periodic reads that would keep the facts young.
-        system = System(self._redis_url, self._ec2, self._built, self._kube, facts_max_age_seconds=86_400)
+        settings = {
+            "facts_max_age_seconds": 86_400,
+            "release_excess": True,
+            "release_delay_seconds": DELAY_SECONDS,
+            "ipv6": True,
+            "static_addresses": True,
+        }
+        system = System(self._redis_url, self._ec2, self._built, self._kube, **settings)
         self._reader = self._reader or system.services.ec2
         system.services.__dict__["ec2"] = self._reader
         system.ec2.reset_calls()
@@ -155,6 +163,39 @@ def two_interfaces_needed(system: System) -> None:
     system.settle_reads()
 
 
+def a_static_address_wanted(system: System) -> None:
+    for _ in range(3):
+        system.ec2.allocate_elastic_ip({"pool": "egress"})
+    system.add_node(ipam={"pre-allocate": 4, "static-ip-tags": {"pool": "egress"}})
+    system.settle_reads()
+
+
+def static_address_without_an_answer(system: System) -> None:
+    a_static_address_wanted(system)
+    system.ec2.add_faults([Fault(action="AssociateAddress", drop=True, after=True)])
+
+
+def an_ipv6_prefix_wanted(system: System, first_interface_index: int = 0) -> None:
+    number = len(system.ec2.view().subnets)
+    subnet = system.ec2.add_subnet(
+        system.built.vpc_id, "a", f"10.0.{100 + number}.0/24", ipv6_cidr=f"2001:db8:0:{number}::/64"
+    )
+    needed = {"ipv4-addrs": 4, "ipv6-addrs": 4}
+    requested = [{"pool": "default", "needed": needed}]
+    eni = {"first-interface-index": first_interface_index}
+    system.add_node(subnet=subnet.id, eni=eni, ipam={"pre-allocate": 4, "pools": {"requested": requested}})
+    system.settle_reads()
+
+
+def an_ipv6_prefix_wanted_on_a_new_interface(system: System) -> None:
+    an_ipv6_prefix_wanted(system, first_interface_index=1)
+
+
+def ipv6_prefix_without_an_answer(system: System) -> None:
+    an_ipv6_prefix_wanted(system)
+    system.ec2.add_faults([Fault(action="AssignIpv6Addresses", drop=True, after=True)])
+
+
 def a_pool_to_be_shown(system: System) -> None:
     room_on_the_first_interface(system)
     system.services.maintain.run("node")
@@ -219,6 +260,44 @@ def machine_replaced(system: System) -> None:
     another_machine_now(system)
 
 
+def four_in_excess(system: System) -> None:
+    """They have been for the whole delay."""
+    system.add_node()
+    system.settle()
+    system.change("node", lambda body: body["spec"]["ipam"].update({"pre-allocate": 4}))
+    system.settle()
+    system.resync()
+    system.later(DELAY_SECONDS)
+
+
+def marks(system: System) -> dict[str, str]:
+    """What the object shows of releases."""
+    return system.object()["status"]["ipam"].get("release-ips", {})
+
+
+def the_agent_agreed(system: System) -> None:
+    four_in_excess(system)
+    system.resync()
+    assert set(marks(system).values()) == {"marked-for-release"}
+    agreed = dict.fromkeys(marks(system), "ready-for-release")
+    system.change("node", lambda body: body["status"]["ipam"].update({"release-ips": agreed}), status=True)
+
+
+def the_agent_agreed_and_is_heard(system: System) -> None:
+    the_agent_agreed(system)
+    system.ingest()
+
+
+def unassign_without_an_answer(system: System) -> None:
+    the_agent_agreed_and_is_heard(system)
+    system.ec2.add_faults([Fault(action="UnassignPrivateIpAddresses", drop=True, after=True)])
+
+
+def a_release_to_be_shown(system: System) -> None:
+    the_agent_agreed_and_is_heard(system)
+    system.services.maintain.run("node")
+
+
 class Case(NamedTuple):
     """`interfaces` and `assigns` are what the node has in the end, and the calls that it took.
 
@@ -246,7 +325,16 @@ CASES = [
     Case("maintain", room_on_the_first_interface, [4], 1, points=4),
     Case("maintain", assign_without_an_answer, [4], 1, points=4),
     Case("maintain", two_interfaces_needed, [9, 3], 1, points=11),
+    Case("maintain", a_static_address_wanted, [4], 1, points=6),
+    Case("maintain", static_address_without_an_answer, [4], 1, points=6),
+    Case("maintain", an_ipv6_prefix_wanted, [4], 1, points=6),
+    Case("maintain", ipv6_prefix_without_an_answer, [4], 1, points=6),
+    Case("maintain", an_ipv6_prefix_wanted_on_a_new_interface, [0, 4], 0, points=9),
     Case("publish", a_pool_to_be_shown, [4], 1, points=6),
+    Case("maintain", the_agent_agreed_and_is_heard, [4], 1, points=4),
+    Case("maintain", unassign_without_an_answer, [4], 1, points=4),
+    Case("publish", a_release_to_be_shown, [4], 1, points=5),
+    Case("ingest", the_agent_agreed, [4], 1, points=2),
     Case("instances", a_new_object_taken_in, [8], 1, points=6),
     Case("inventory", addresses_were_taken, [8], 2, points=5),
     Case("ingest", a_new_object, [8], 1, points=2),
@@ -277,7 +365,10 @@ def right(system: System, case: Case) -> None:
     assert system.pool() == {address: each.id for each in attached for address in each.addresses}
     assert set(system.object()["status"]["eni"]["enis"]) == {each.id for each in attached}
     assert system.status().ready
+    beside_the_pool(system)
     assert system.clean()
+    assert set(marks(system).values()) <= {"released"}
+    assert marks(system).keys().isdisjoint(system.pool())
     if case.assigns is not None:
         assert sum(call.effect for call in system.ec2.calls("AssignPrivateIpAddresses")) == case.assigns
     requests = defaultdict(set)
@@ -285,6 +376,19 @@ def right(system: System, case: Case) -> None:
         rest = {name: value for name, value in call.parameters.items() if name != "ClientToken"}
         requests[call.parameters["ClientToken"]].add(json.dumps(rest, sort_keys=True))
     assert all(len(different) == 1 for different in requests.values())
+
+
+def beside_the_pool(system: System) -> None:
+    """What is asked for is there once, and shown."""
+    spec, status = system.object()["spec"]["ipam"], system.object()["status"]
+    attached = [each for each in system.ec2.view().interfaces if each.instance_id == instance_of(system)]
+    taken = [association.public_ip for each in attached for association in each.associations]
+    assert len(taken) == len(spec.get("static-ip-tags", ()))
+    assert len(taken) == sum(call.effect for call in system.ec2.calls("AssociateAddress"))
+    assert taken == list(filter(None, [status.get("ipam", {}).get("assigned-static-ip")]))
+    prefixes = [prefix for each in attached for prefix in each.ipv6_prefixes]
+    assert len(prefixes) == ("pools" in spec)
+    assert prefixes == [each for eni in status["eni"]["enis"].values() for each in eni.get("ipv6-prefixes", ())]
 
 
 def never_a_pool_without_its_interface(system: System, since: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -87,3 +88,11 @@ def test_probes_are_told_after_each_tick(loop: dict[str, bool], error: Exception
     probes = RecordedProbes()
     ticks(Watching(**loop), probes, tick, count=2)
     assert probes.said == [*said, *said, "not ready"]
+
+
+def test_another_loop_makes_the_process_neither_ready_nor_unready_but_may_be_stuck() -> None:
+    for stuck, said in ((False, ["alive", "ready"]), (True, ["ready"])):
+        nodes, pods, probes, stopping = Watching(), Watching(follows=False, stuck=stuck), RecordedProbes(), Event()
+        run(nodes, stopping.set, stopping, probes, beside=[pods], tick_seconds=0)  # type: ignore[arg-type, list-item]
+        assert probes.said[: len(said)] == said
+        assert pods.stopped.is_set()

@@ -1,9 +1,10 @@
 """What EC2 permits us to do, asked without doing it: `ports.doctor.Ec2Rights`.
 
 EC2 answers a dry run with DryRunOperation where the real call would be permitted. Some mutations are asked about an
-interface that cannot exist: AssignPrivateIpAddresses and AssignIpv6Addresses, which have no DryRun parameter, and
-DeleteNetworkInterface and AssociateAddress, so that a server or proxy that ignores DryRun changes nothing. For those,
-EC2's answer that there is no such interface (or Elastic IP) means that the rights were checked and suffice.
+interface that cannot exist: AssignPrivateIpAddresses, UnassignPrivateIpAddresses and AssignIpv6Addresses, which have no
+DryRun parameter, and DeleteNetworkInterface and AssociateAddress, so that a server or proxy that ignores DryRun changes
+nothing. For those, EC2's answer that there is no such interface (or Elastic IP) means that the rights were checked and
+suffice.
 """
 
 from __future__ import annotations
@@ -25,9 +26,10 @@ from eni_tasks.ports.doctor import Permission, Right, Sample
 NOT_AN_INTERFACE = "eni-00000000000000000"
 DENIED = frozenset({"UnauthorizedOperation", "AccessDenied", "AccessDeniedException"})
 REASON_CHARACTERS = 300  # EC2 appends kilobytes of encoded text to a denial
+NOT_AN_ADDRESS = "192.0.2.1"
 NOT_AN_ELASTIC_IP = "eipalloc-00000000000000000"
 NOT_THERE = ("InvalidNetworkInterfaceID.NotFound", "InvalidAllocationID.NotFound")
-NO_DRY_RUN = frozenset({"AssignPrivateIpAddresses", "AssignIpv6Addresses"})
+NO_DRY_RUN = frozenset({"AssignPrivateIpAddresses", "UnassignPrivateIpAddresses", "AssignIpv6Addresses"})
 
 Parameters = dict[str, Any]
 
@@ -61,6 +63,10 @@ def _assign(_: Sample) -> Parameters:
     return {"NetworkInterfaceId": NOT_AN_INTERFACE, "SecondaryPrivateIpAddressCount": 1}
 
 
+def _unassign(_: Sample) -> Parameters:
+    return {"NetworkInterfaceId": NOT_AN_INTERFACE, "PrivateIpAddresses": [NOT_AN_ADDRESS]}
+
+
 def _assign_ipv6(_: Sample) -> Parameters:
     return {"NetworkInterfaceId": NOT_AN_INTERFACE, "Ipv6PrefixCount": 1}
 
@@ -79,6 +85,7 @@ _PARAMETERS: dict[str, Callable[[Sample], Parameters]] = {
     "AttachNetworkInterface": _attach,
     "ModifyNetworkInterfaceAttribute": _modify,
     "AssignPrivateIpAddresses": _assign,
+    "UnassignPrivateIpAddresses": _unassign,
     "DeleteNetworkInterface": _delete,
     "AssignIpv6Addresses": _assign_ipv6,
     "AssociateAddress": _associate,

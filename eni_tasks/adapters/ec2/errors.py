@@ -120,6 +120,7 @@ _TEXTS = (
     _Text("InvalidParameterValue", "sufficient free ipv4 addresses", Ec2Reaction.SUBNET_FULL),
     _Text("InvalidParameterValue", _INDEX_TAKEN, Ec2Reaction.STALE_VIEW),
     _Text("InvalidParameterValue", "is currently in use", Ec2Reaction.STALE_VIEW),
+    _Text("InvalidParameterValue", "not assigned to interface", Ec2Reaction.STALE_VIEW),
     _Text("IncorrectState", "is not 'running'", Ec2Reaction.NOT_RUNNING),
 )
 

@@ -119,6 +119,13 @@ class Ec2Mutations:
             raise malformed(action, f"for {interface_id} names as prefixes {named}, not {count}", mutation=True)
         return prefixes
 
+    def unassign(self, interface_id: InterfaceId, addresses: Sequence[str], prefixes: Sequence[str]) -> None:
+        """Give secondary addresses and /28 prefixes back, all or none; see the port."""
+        # EC2 refuses an empty list.
+        named = {"PrivateIpAddresses": list(addresses), "Ipv4Prefixes": list(prefixes)}
+        given = {field: values for field, values in named.items() if values}
+        self._calls.mutate("UnassignPrivateIpAddresses", NetworkInterfaceId=interface_id, **given)
+
     def assign_ipv6_prefix(self, interface_id: InterfaceId) -> str:
         """Assign a /80 to an interface; see the port."""
         action = "AssignIpv6Addresses"

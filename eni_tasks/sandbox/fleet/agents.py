@@ -23,12 +23,17 @@ LEAST_ADDRESSES = 2
 class Agent:
     """The agent of one node, from Cilium 1.8 to 1.19.
 
-    It answers the release hand-shake of 1.12 and later; an operator that does not begin one gets no answer.
+    It answers the release hand-shake of 1.12 and later; an operator that does not begin one gets no answer. One that
+    is `silent` gives none, as agents before 1.12; one that is `unsteady` takes back what it agreed to, as no real one
+    does.
 
     Args:
         obj: its CiliumNode.
         used: the addresses of running pods; those that the object's status shows as used if None.
     """
+
+    silent = False
+    unsteady = False
 
     def __init__(self, obj: Body, used: Iterable[str] | None = None) -> None:
         self.uid: str = obj["metadata"]["uid"]
@@ -77,8 +82,8 @@ class Agent:
         if self.refusal:
             return
         self.pool = {address: entry.get("resource", "") for address, entry in _pool(obj).items()}
-        states = _release_states(obj).items()
-        self._leaving = {address for address, state in states if state in (MARKED, READY, RELEASED)}
+        states = {} if self.silent else _release_states(obj)
+        self._leaving = {address for address, state in states.items() if state in (MARKED, READY, RELEASED)}
         # An agent starts once, and keeps running when its pool shrinks.
         self.started = self.started or (len(self.pool) >= self._required(obj) and bool(_interfaces(obj)))
 
@@ -119,13 +124,13 @@ class Agent:
 
     def _answers(self, states: Mapping[str, str]) -> dict[str, str]:
         """The release states with this agent's answers: it agrees to lose an address that no pod uses."""
-        if self.refusal or not self.pool:
+        if self.refusal or not self.pool or self.silent:
             return dict(states)
         answers: dict[str, str] = {}
         for address, state in states.items():
             in_pool = address in self.pool
-            if state == MARKED:
-                answers[address] = READY if in_pool and address not in self.used else KEPT
+            if state == MARKED or (state == READY and self.unsteady):
+                answers[address] = READY if in_pool and address not in self.used and state == MARKED else KEPT
             elif state != RELEASED or in_pool:  # else the hand-shake is over, and its entry goes
                 answers[address] = state
         return answers

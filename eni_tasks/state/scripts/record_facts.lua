@@ -2,7 +2,8 @@
 --
 -- KEYS    1: facts
 -- ARGV    1: the claim's fence, 2: interfaces (JSON), or "" if they are as before, 3: "1" if the answer
---         contradicts the facts: they stay unknown until the next read, 4: lifetime (ms)
+--         contradicts the facts: they stay unknown until the next read, 4: lifetime (ms), 5: what was given back lately
+--         (JSON), or "" if that is as before
 -- Answer  1, or 0 if a later claim was permitted a mutation or recorded one
 --
 -- Why a script: the fence must be compared and the facts replaced in one step, or the late answer of a worker
@@ -23,6 +24,9 @@ if ARGV[2] ~= '' then
   redis.call('HSET', KEYS[1], 'interfaces', ARGV[2])
   -- What reads lacked before this change proves nothing about what is there after it.
   redis.call('HDEL', KEYS[1], 'unconfirmed_since', 'lacking')
+end
+if ARGV[5] ~= '' then
+  redis.call('HSET', KEYS[1], 'released', ARGV[5])
 end
 redis.call('PEXPIRE', KEYS[1], ARGV[4])
 return 1

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 ACTIONS = tuple(action.name for action in (*READS, *MUTATIONS) if not action.setting)
 DELETE = "DeleteNetworkInterface"
-EVERYTHING = Settings(instance_tags={"served": "yes"}, ipv6=True, static_addresses=True)
+EVERYTHING = Settings(instance_tags={"served": "yes"}, release_excess=True, ipv6=True, static_addresses=True)
 
 
 @pytest.fixture

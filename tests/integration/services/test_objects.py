@@ -264,7 +264,6 @@ def test_an_entry_in_redis_that_is_not_understood_affects_only_its_node(system: 
 @pytest.mark.parametrize(
     ("part", "change"),
     [
-        ("spec", {"static-ip-tags": {"eip": "yes"}}),
         ("spec", {"pools": {"allocated": [{"pool": "default", "cidrs": ["10.0.0.1/32"]}]}}),
         ("status", {"release-ips": {"10.0.0.9": "marked-for-release"}}),
         ("status", {"assigned-static-ip": "198.51.100.7"}),

@@ -8,7 +8,7 @@ import pytest
 from unit.adapters.ec2_stubs import StubbedEc2, described
 
 from eni_tasks.errors import Ec2Error, Ec2Reaction
-from eni_tasks.model.network import InstanceId, InterfaceId, SubnetId
+from eni_tasks.model.network import ElasticIp, InstanceId, InterfaceId, SubnetId
 
 ENI = InterfaceId("eni-1")
 ATTACH = {"NetworkInterfaceId": "eni-1", "InstanceId": "i-1", "DeviceIndex": 2, "NetworkCardIndex": 1}
@@ -159,3 +159,39 @@ def test_a_delete_is_done_when_the_interface_is_gone(ec2: StubbedEc2) -> None:
     with pytest.raises(Ec2Error) as caught:
         ec2.adapter.delete_interface(ENI)
     assert caught.value.reaction is Ec2Reaction.STALE_VIEW
+
+
+def test_create_with_an_ipv6_prefix(ec2: StubbedEc2) -> None:
+    answer = described("eni-1") | {"Ipv6Prefixes": [{"Ipv6Prefix": "2001:db8:0:1:1::/80"}]}
+    ec2.expect("create_network_interface", CREATE | {"Ipv6PrefixCount": 1}, {"NetworkInterface": answer})
+    made = create(ec2, tags={}, secondary_count=0, ipv6_prefix=True)
+    assert made.ipv6_prefixes == ("2001:db8:0:1:1::/80",)
+
+
+ASSIGN_IPV6 = {"NetworkInterfaceId": "eni-1", "Ipv6PrefixCount": 1}
+
+
+def test_an_ipv6_prefix_is_answered(ec2: StubbedEc2) -> None:
+    ec2.expect("assign_ipv6_addresses", ASSIGN_IPV6, {"AssignedIpv6Prefixes": ["2001:db8:0:1:1::/80"]})
+    assert ec2.adapter.assign_ipv6_prefix(ENI) == "2001:db8:0:1:1::/80"
+    assert ec2.mutations == [True]
+
+
+@pytest.mark.parametrize("prefixes", [[], ["2001:db8:0:1:1::/80", "2001:db8:0:1:2::/80"]], ids=["none", "two"])
+def test_another_number_of_ipv6_prefixes_is_ambiguous(ec2: StubbedEc2, prefixes: list[str]) -> None:
+    ec2.expect("assign_ipv6_addresses", ASSIGN_IPV6, {"AssignedIpv6Prefixes": prefixes})
+    with pytest.raises(Ec2Error, match=f"names {len(prefixes)} prefixes, not 1") as caught:
+        ec2.adapter.assign_ipv6_prefix(ENI)
+    assert caught.value.reaction is Ec2Reaction.AMBIGUOUS
+
+
+def test_an_elastic_ip_is_never_taken_from_where_it_is(ec2: StubbedEc2) -> None:
+    request = {
+        "AllocationId": "eipalloc-1",
+        "NetworkInterfaceId": "eni-1",
+        "PrivateIpAddress": "10.0.0.4",
+        "AllowReassociation": False,
+    }
+    ec2.expect("associate_address", request, {"AssociationId": "eipassoc-1"})
+    ec2.adapter.associate_address(ElasticIp(id="eipalloc-1", address="198.18.0.1"), ENI, "10.0.0.4")
+    assert ec2.mutations == [True]

@@ -74,3 +74,14 @@ def test_a_changed_setting_starts_new_pods():
         return found
 
     assert checksum(resync_seconds=60) == checksum(resync_seconds=60) != checksum(resync_seconds=61)
+
+
+@pytest.mark.parametrize(
+    ("settings", "permitted"),
+    [({}, True), ({"surge": True}, True), ({"surge": False}, False)],
+    ids=["by-default", "on", "off"],
+)
+def test_pods_may_be_read_only_for_surge(settings: dict[str, bool], permitted: bool) -> None:  # noqa: FBT001 - the case
+    (role,) = [each for each in objects({"settings": settings}) if each["kind"] == "ClusterRole"]
+    verbs = [rule["verbs"] for rule in role["rules"] if rule["resources"] == ["pods"]]
+    assert verbs == ([["list", "watch"]] if permitted else [])

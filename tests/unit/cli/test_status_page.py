@@ -206,7 +206,7 @@ def test_one_node_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
         "n (i-1, m5.large): deficit.",
         "n holds 8.",
         "4 more are needed.",
-        "Addresses: 8 on its interfaces, 6 in its object, 2 used, 4 needed.",
+        "Addresses: 8 on its interfaces, 6 in its object, 2 used, 4 needed, 0 in excess.",
         "maintain: waits for 34 s; `eni-tasks maintain` ends the wait.",
         "Trouble: EC2 said no (3 failed runs in a row).",
         "Last action: assigned 2.",

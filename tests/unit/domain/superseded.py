@@ -17,6 +17,8 @@ FILES = (
     "limits_capacity",
     "action_allocate",
     "action_create",
+    "action_release",
+    "release_handshake",
     "subnet_choice",
     "security_groups",
     "field_mapping",
@@ -31,12 +33,12 @@ class Superseded(NamedTuple):
     ours: dict[str, Any] | None
 
 
-_SURGE = Superseded("later issue: surge for pending pods", None)
 _TABLE = Superseded("limits come from DescribeInstanceTypes only; there is no table and no override", None)
 _INDEX_ABSENT = "F3: an absent first-interface-index is 0"
 _TOO_FULL = "M-03, B33: a subnet that cannot give an interface an address for pods is not chosen"
 _CAP = "F1: the instance's capacity is the cap, so a full node needs nothing"
 _NOTHING_FITS = "a capacity of 0 means that nothing fits, never that there is no cap"
+_OLD_ANSWER = "F7: an answer given before the address was in excess for the whole delay counts for nothing"
 _EXCESS = "F1: nothing below min-allocate + max-above-watermark is excess"
 
 SUPERSEDED: dict[str, Superseded] = {
@@ -71,7 +73,6 @@ SUPERSEDED: dict[str, Superseded] = {
     "alloc-1.6-limits-unknown": Superseded("B1: unknown limits mean need and excess 0", {"stats": {"needed": 0}}),
     "alloc-1.6-out-of-enis": Superseded(_CAP, {"stats": {"needed": 0}, "decision": "none"}),
     "alloc-1.6-negative-slots": Superseded(_CAP, {"stats": {"needed": 0}, "decision": "none"}),
-    "alloc-1.19-surge-big-type": _SURGE,
     "alloc-1.19-max-allocate-exceeded-by-above": Superseded(
         "F5, M-11: max-allocate is a hard cap",
         {"calls": [{"op": "AssignPrivateIpAddresses", "eni": "eni-0", "count": 6}]},
@@ -85,7 +86,30 @@ SUPERSEDED: dict[str, Superseded] = {
     ),
     # action_create
     "create-1.6-nano": Superseded(_CAP, {"stats": {"needed": 2}}),
-    "create-1.19-surge": _SURGE,
+    # action_release
+    "release-1.19-pd-blocked-by-singles": Superseded(
+        "M-12: the search goes on at the next interface",
+        {
+            "release": {
+                "eni": "eni-1",
+                "subnet": "subnet-b",
+                "ips": [f"10.1.0.{last}" for last in range(10, 19)],
+                "prefixes": [],
+            }
+        },
+    ),
+    # release_handshake
+    "hs-restart-ready-no-publish": Superseded(
+        _OLD_ANSWER,
+        {
+            "steps": [
+                {"release_ips": {"10.0.0.10": "ready-for-release"}},
+                {"unassigned": [], "error": False},
+                {"unassigned": [], "error": False},
+                {"release_ips": {}},
+            ]
+        },
+    ),
     # subnet_choice
     "subnet-tags-1.6-02": Superseded(_TOO_FULL, {"recommended": None}),
     "subnet-tags-1.19-02": Superseded(_TOO_FULL, {"recommended": None}),
