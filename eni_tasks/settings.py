@@ -138,6 +138,11 @@ class Settings(BaseSettings):
         description="Whether nodes with `static-ip-tags` get an Elastic IP; takes the EC2 rights DescribeAddresses and "
         "AssociateAddress",
     )
+    prefix_delegation: bool = Field(
+        default=False,
+        description="Whether nodes of Nitro and bare-metal types get /28 prefixes instead of single addresses, unless "
+        "their object says `disable-prefix-delegation`",
+    )
     ipv6: bool = Field(
         default=False,
         description="Whether nodes whose agent (Cilium 1.20) asks for IPv6 addresses get a /80; takes the EC2 right "
@@ -261,6 +266,7 @@ class Settings(BaseSettings):
             release_16=self.release_16,
             release_delay_seconds=self.release_delay_seconds,
             ipv6=self.ipv6,
+            prefix_delegation=self.prefix_delegation,
             static_addresses=self.static_addresses,
             interface_tags={**self.eni_tags, **ownership(self.cluster)},
             subnet_ids_filter=self.subnet_ids,

@@ -79,12 +79,18 @@ def plan(node: NodeArgument, *, json: JsonFlag = False) -> None:
         raise typer.Exit(TROUBLE)
 
 
+def given_text(count: int, prefix_count: int) -> str:
+    """What an interface is given: single addresses, or /28 prefixes."""
+    return f"{prefix_count} /28 prefixes" if prefix_count else f"{count} addresses"
+
+
 def action_text(action: Action | None) -> str:  # noqa: PLR0911 - one for each action
     """What an action does, to what."""
     if action is None:
         return "nothing"
     if isinstance(action, Assign):
-        return f"assign {action.count} addresses to {action.interface_id} in {action.subnet_id}"
+        what = given_text(action.count, action.prefix_count)
+        return f"assign {what} to {action.interface_id} in {action.subnet_id}"
     if isinstance(action, SetDeleteOnTermination):
         return f"have {action.interface_id} deleted together with its instance"
     if isinstance(action, Unassign):
@@ -95,8 +101,9 @@ def action_text(action: Action | None) -> str:  # noqa: PLR0911 - one for each a
     if isinstance(action, AssociateAddress):
         return f"associate an Elastic IP with {action.primary_address} of {action.interface_id}"
     groups = ", ".join(action.security_groups)
+    what = given_text(action.secondary_count, action.prefix_count)
     prefix = ", an IPv6 prefix" if action.ipv6_prefix else ""
     return (
-        f"create an interface in {action.subnet_id} with {action.secondary_count} addresses{prefix} and groups "
+        f"create an interface in {action.subnet_id} with {what}{prefix} and groups "
         f"{groups}, attach it to {action.instance_id} at device {action.device_index}"
     )

@@ -16,7 +16,7 @@ from eni_tasks.state.summary import BucketSummary, StateSummary, WorkState, Work
 NODES = ("node", "available", "used", "needed", "work", "why")
 WORK = ("work", "pending", "queued", "running", "waiting", "overdue", "oldest overdue")
 BUCKETS = ("action", "tokens", "of", "per second", "throttled", "breaker")
-SUBNETS = ("subnet", "zone", "available", "free as read", "reserved", "cooldown")
+SUBNETS = ("subnet", "zone", "available", "free as read", "reserved", "cooldown", "no prefix for")
 INTERFACES = ("interface", "device", "subnet", "status", "primary", "addresses", "used", "list")
 NAMES_SHOWN = 5
 
@@ -137,6 +137,7 @@ def _subnets(summary: StateSummary) -> Table:
             subnet.free,
             subnet.reserved,
             duration(subnet.cooling_down_until - summary.now) if subnet.cooling_down_until else "",
+            duration(subnet.no_prefix_until - summary.now) if subnet.no_prefix_until else "",
         )
         for subnet in sorted(summary.subnets, key=lambda subnet: subnet.available)
     ]

@@ -60,6 +60,9 @@ class Keys:
         self.ledger_entries = f"{prefix}ledger:entries"
         # ZSET. Subnet that reported that it is full → end of its cooldown.
         self.cooldowns = f"{prefix}cooldowns"
+        # HASH. Subnet that reported that it has no free /28 prefix → "<until> <wait>": the end and the length of the
+        # time in which it is asked for none; deleted a day after the last report.
+        self.no_prefix = f"{prefix}no-prefix"
 
         # ZSET. Interface that passes of the collector have seen unattached, in no journal → since when. Deleted
         # two hours after the last pass. If it is lost, the waits start again.

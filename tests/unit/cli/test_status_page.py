@@ -61,7 +61,14 @@ def summary(**changes: Any) -> StateSummary:
         "breakers": {},
         "subnets": (
             SubnetSummary(id=SubnetId("roomy"), availability_zone="a", free=500, reserved=20, cooling_down_until=None),
-            SubnetSummary(id=SubnetId("tight"), availability_zone="b", free=5, reserved=3, cooling_down_until=NOW + 60),
+            SubnetSummary(
+                id=SubnetId("tight"),
+                availability_zone="b",
+                free=5,
+                reserved=3,
+                cooling_down_until=NOW + 60,
+                no_prefix_until=NOW + 90,
+            ),
         ),
         "infrastructure_at": NOW - 12,
         "inventory_at": NOW - 30,
@@ -106,7 +113,7 @@ def test_the_fleet_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
     assert "well" not in rows
     assert rows[ACTION] == ["13", "100", "2.5", "3 s ago", ""]
     assert rows["Other"][0] == "no limit"
-    assert rows["tight"] == ["b", "2", "5", "3", "60 s"]
+    assert rows["tight"] == ["b", "2", "5", "3", "60 s", "90 s"]
     assert "Work (messages that wait: ec2 3, apiserver 0, resync 0)" in lines
     assert lines.index("Subnets") < [line.split("\t")[0] for line in lines].index("tight")
 
