@@ -18,10 +18,10 @@ from eni_tasks.cli.output import (
     working,
 )
 from eni_tasks.cli.processes import services
-from eni_tasks.cli.status_pages import fleet_page, node_page, work_lines
+from eni_tasks.cli.status_pages import fleet_page, node_page
 from eni_tasks.errors import InvalidInput
 from eni_tasks.model.names import node_name
-from eni_tasks.model.plan import Action, Assign, SetDeleteOnTermination
+from eni_tasks.services.sentences import action_text, work_lines
 from eni_tasks.tasks.registry import QUEUES
 
 
@@ -69,18 +69,3 @@ def plan(node: NodeArgument, *, json: JsonFlag = False) -> None:
             print_page(*work_lines(found.work, found.now), *(f"In the way: {each}" for each in found.obstacles))
     if found.trouble:
         raise typer.Exit(TROUBLE)
-
-
-def action_text(action: Action | None) -> str:
-    """What an action does, to what."""
-    if action is None:
-        return "nothing"
-    if isinstance(action, Assign):
-        return f"assign {action.count} addresses to {action.interface_id} in {action.subnet_id}"
-    if isinstance(action, SetDeleteOnTermination):
-        return f"have {action.interface_id} deleted together with its instance"
-    groups = ", ".join(action.security_groups)
-    return (
-        f"create an interface in {action.subnet_id} with {action.secondary_count} addresses and groups {groups}, "
-        f"attach it to {action.instance_id} at device {action.device_index}"
-    )

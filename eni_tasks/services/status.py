@@ -5,11 +5,15 @@ Answers come from the shared state alone, so asking costs EC2 and the API server
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import StrEnum
 
 import msgspec
 
-from eni_tasks.domain import lacking
+from eni_tasks.domain import capacity, lacking, subnets
+from eni_tasks.domain.addresses import pod_addresses
+from eni_tasks.domain.eligibility import eligible
+from eni_tasks.domain.eni_entries import eni_entries, usable_pool
 from eni_tasks.domain.planner import plan
 from eni_tasks.domain.status import next_write
 from eni_tasks.errors import NodeGone
@@ -86,8 +90,29 @@ class FleetStatus(Value, frozen=True):
         return self.ready_count < self.total_count or bool(self.summary.breakers or self.summary.read_failure)
 
 
-class InterfaceStatus(Value, frozen=True):
-    """One interface of a node: `used` of its `addresses` are in use by pods, as the node's object says."""
+class ItemState(StrEnum):
+    """What became of something that an interface holds."""
+
+    USED = "used"  # by a pod, as the object says
+    FREE = "free"
+    NOT_SHOWN = "not shown"  # EC2 has assigned it, and the object does not show it yet
+    NOT_FOR_PODS = "not for pods"  # pods can't get it
+
+
+class Item(Value, frozen=True):
+    """Something that an interface holds for pods, such as an address."""
+
+    label: str
+    state: ItemState
+
+
+class InterfaceStatus(Value, frozen=True, omit_defaults=False):
+    """One interface of a node: `used` of its `addresses` are in use by pods, as the node's object says.
+
+    `items` are what it holds for pods, each with its state. `room` addresses still fit on it, whatever its subnet has:
+    None while unknown, and for an interface that gets no addresses. `subnet_room` is what this node can get from
+    the subnet now: nothing while the subnet cools down because it reported that it is full.
+    """
 
     id: str
     device_index: int
@@ -96,6 +121,10 @@ class InterfaceStatus(Value, frozen=True):
     status: str
     used: int
     addresses: tuple[str, ...]
+    items: tuple[Item, ...] = ()
+    room: int | None = None
+    subnet_room: int = 0
+    subnet_cooling_down: bool = False
 
 
 class NodeDetails(Value, frozen=True):
@@ -203,7 +232,7 @@ class Status:
             now=self._state.now(),
             status=self._node_status(name, answer),
             work=dict(self._state.summary.work_of_node(name)),
-            interfaces=_interfaces(state) if state else (),
+            interfaces=self._interfaces(state) if state else (),
             facts_at=facts.described_at if facts else 0.0,
             facts_unknown=_why_unknown(state) if state else "",
             failures=state.memory.failures if state else 0,
@@ -262,6 +291,41 @@ class Status:
             trouble=state.memory.trouble or state.publish_failure,
         )
 
+    def _interfaces(self, state: NodeState) -> tuple[InterfaceStatus, ...]:
+        known = state.facts.interfaces if state.facts else ()
+        # While the facts count as unknown, pods get what the object shows.
+        unknown = state.interfaces is None
+        usable = state.node.pool if unknown else usable_pool(state, eni_entries(state.obj, state))
+        served = set() if unknown else {interface.id for interface in eligible(known, state.node)}
+        found = [
+            InterfaceStatus(
+                id=each.id,
+                device_index=-1 if each.device_index is None else each.device_index,
+                subnet=each.subnet_id,
+                primary_address=each.primary_address,
+                status=each.attachment_status or each.status,
+                used=len(state.node.used.intersection(each.addresses)),
+                addresses=each.addresses,
+                items=_items(each, state.node, usable),
+                room=capacity.room(each, state.limits) if state.limits and each.id in served else None,
+                subnet_room=subnets.room(each.subnet_id, state, self._policy),
+                subnet_cooling_down=each.subnet_id in state.cooling_down,
+            )
+            for each in known
+        ]
+        return tuple(sorted(found, key=lambda each: each.device_index))
+
+
+def _items(interface: Interface, node: Node, usable: Mapping[str, str]) -> tuple[Item, ...]:
+    def state_of(address: str) -> ItemState:
+        if address in node.used:
+            return ItemState.USED
+        if usable.get(address) != interface.id:
+            return ItemState.NOT_FOR_PODS
+        return ItemState.FREE if node.pool.get(address) == interface.id else ItemState.NOT_SHOWN
+
+    return tuple(Item(label=address, state=state_of(address)) for address in pod_addresses(interface, node))
+
 
 def _complete(state: NodeState, decision: Plan) -> bool:
     """Facts known, nothing to do, nothing needed, nothing blocked."""
@@ -287,20 +351,3 @@ def _why_unknown(state: NodeState) -> str:
     if facts.unconfirmed_since:
         return "a read lacks what was known before; it is read again"
     return ""
-
-
-def _interfaces(state: NodeState) -> tuple[InterfaceStatus, ...]:
-    found = [_interface(each, state.node) for each in (state.facts.interfaces if state.facts else ())]
-    return tuple(sorted(found, key=lambda each: each.device_index))
-
-
-def _interface(interface: Interface, node: Node) -> InterfaceStatus:
-    return InterfaceStatus(
-        id=interface.id,
-        device_index=-1 if interface.device_index is None else interface.device_index,
-        subnet=interface.subnet_id,
-        primary_address=interface.primary_address,
-        status=interface.attachment_status or interface.status,
-        used=len(node.used.intersection(interface.addresses)),
-        addresses=interface.addresses,
-    )

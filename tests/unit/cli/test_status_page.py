@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from eni_tasks.cli import output
-from eni_tasks.cli.output import Table, duration, print_page
-from eni_tasks.cli.status_pages import fleet_page, node_page, work_text
+from eni_tasks.cli.output import Table, print_page
+from eni_tasks.cli.status_pages import fleet_page, node_page
 from eni_tasks.model.network import NodeName, SubnetId
 from eni_tasks.model.work import Pause, WorkKind
+from eni_tasks.services.sentences import duration, work_text
 from eni_tasks.services.status import FleetStatus, InterfaceStatus, NodeDetails, NodeStatus
 from eni_tasks.state.events import Event
 from eni_tasks.state.summary import (
