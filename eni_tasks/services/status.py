@@ -17,7 +17,7 @@ from eni_tasks.domain.eni_entries import eni_entries, usable_pool
 from eni_tasks.domain.planner import plan
 from eni_tasks.domain.status import next_write
 from eni_tasks.errors import NodeGone
-from eni_tasks.model.network import InstanceId, Interface, NodeName, Value
+from eni_tasks.model.network import Interface, NodeName, Value
 from eni_tasks.model.node import Node, Policy
 from eni_tasks.model.plan import Plan, Reason
 from eni_tasks.model.state import NodeState
@@ -196,8 +196,7 @@ class Status:
         summary = self._state.summary
         work = {**summary.work_of_kind(WorkKind.PUBLISH), **summary.work_of_kind(WorkKind.MAINTAIN)}
         nodes = tuple(msgspec.structs.replace(status, work=work.get(status.node)) for status in found)
-        instances = [InstanceId(status.instance) for status in nodes if status.instance]
-        read_at = self._state.facts.described_at(instances)
+        read_at = [status.described_at for status in nodes if status.described_at is not None]
         short = [status for status in nodes if not status.ready]
         reasons: dict[str, int] = {}
         for status in short:
@@ -211,8 +210,8 @@ class Status:
             at_capacity_count=sum(status.reason == Reason.AT_CAPACITY.value for status in nodes),
             waiting_count=sum(status.work is not None and status.work.state is WorkState.WAITING for status in nodes),
             reasons=reasons,
-            oldest_read_at=min(read_at.values(), default=None),
-            unread_count=len(instances) - len(read_at),
+            oldest_read_at=min(read_at, default=None),
+            unread_count=sum(bool(status.instance) for status in nodes) - len(read_at),
             creating=tuple(sorted(self._state.nodes.journals())),
         )
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from ipaddress import IPv4Network
 
 from eni_tasks.model.network import Infrastructure, NodeName, SubnetId, Value
 from eni_tasks.model.work import NODE_WORK, Pause, WorkKind
@@ -18,6 +19,7 @@ from eni_tasks.state.network import NetworkCache, decode_ledger
 from eni_tasks.state.orphans import scored
 
 PORTION_COUNT = 1000  # work hashes asked for at once
+_KEPT_BY_AWS = 5  # addresses of each subnet: network, router, DNS, one for later, broadcast
 
 
 class WorkState(StrEnum):
@@ -92,7 +94,8 @@ class BreakerSummary(Value, frozen=True):
 class SubnetSummary(Value, frozen=True):
     """A subnet of the known VPCs: `free` addresses when it was described, `reserved` of them taken since.
 
-    `cooling_down_until` is set while no node chooses the subnet, because it reported that it is full.
+    `size` is how many addresses it has in all, without the five that AWS keeps; 0 while unknown. `cooling_down_until`
+    is set while no node chooses the subnet, because it reported that it is full.
     """
 
     id: SubnetId
@@ -100,6 +103,7 @@ class SubnetSummary(Value, frozen=True):
     free: int
     reserved: int
     cooling_down_until: float | None
+    size: int = 0
 
     @property
     def available(self) -> int:
@@ -292,6 +296,14 @@ def _subnets(
             free=subnet.free,
             reserved=held.get(subnet.id, 0),
             cooling_down_until=cooling.get(subnet.id),
+            size=_size(subnet.cidr),
         )
         for subnet in (infrastructure.subnets.values() if infrastructure else ())
     )
+
+
+def _size(cidr: str) -> int:
+    try:
+        return max(0, IPv4Network(cidr, strict=False).num_addresses - _KEPT_BY_AWS)
+    except ValueError:
+        return 0
