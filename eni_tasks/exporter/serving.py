@@ -60,7 +60,10 @@ def bind(address: str, port: int) -> Server:
         kind = type("_Server", (Server,), {"address_family": family})
         server: Server = kind(where[:2], _Handler)
     except OSError as error:
-        raise InvalidInput(f"the exporter can't listen on {address} port {port}: {error}") from error
+        raise InvalidInput(
+            f"the exporter can't listen on {address} port {port}: {error}; --port chooses another for the metrics, "
+            "ENI_TASKS_PAGE_PORT for the status page"
+        ) from error
     return server
 
 

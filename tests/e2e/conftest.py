@@ -1,11 +1,21 @@
-"""A whole system whose test fails keeps the logs of its processes, and the failure says where they are."""
+"""A browser; and a whole system whose test fails keeps the logs of its processes, and says where they are."""
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from typing import Any
+from collections.abc import Generator, Iterator
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from browsing import chromium
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+
+@pytest.fixture
+def browser() -> Iterator[Browser]:
+    with chromium() as browser:
+        yield browser
 
 
 @pytest.hookimpl(wrapper=True)

@@ -5,14 +5,13 @@ With SCREENSHOTS set to a folder, the pictures of docs/operations.md are taken o
 
 from __future__ import annotations
 
-import os
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from browsing import picture
 from flower_under_test import AUTH, Flower, flower
-from playwright.sync_api import Error, Page, expect, sync_playwright
+from playwright.sync_api import Error, Page, expect
 from waiting import until
 from whole import QUICK, System
 
@@ -32,19 +31,6 @@ START_TASK = """async ([path, args]) => {
 }"""
 
 pytestmark = pytest.mark.timeout(240)
-
-
-@pytest.fixture
-def browser() -> Iterator[Browser]:
-    """Debian's Chromium; nothing is downloaded."""
-    program = shutil.which("chromium")
-    if program is None:
-        (pytest.fail if os.environ.get("CI") else pytest.skip)("needs a browser: apt-get install chromium")
-    with sync_playwright() as playwright:
-        # No sandbox: as root, which CI is, Chromium starts in no other way.
-        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 @pytest.fixture
@@ -75,11 +61,6 @@ def page(browser: Browser, system: tuple[System, Flower]) -> Iterator[Page]:
     yield page
     context.close()
     assert troubles == []
-
-
-def picture(page: Page, name: str) -> None:
-    if folder := os.environ.get("SCREENSHOTS"):
-        page.screenshot(path=Path(folder) / f"{name}.png")
 
 
 # One test, since each start of the whole system costs seconds; its steps below.

@@ -30,7 +30,7 @@ class Query(NamedTuple):
     @classmethod
     def parse(cls, text: str) -> Query:
         """Read the query of a URL; what can't be understood counts as not given."""
-        given = {name: values[-1].strip() for name, values in parse_qs(text[:4096], max_num_fields=20).items()}
+        given = {name: values[-1].strip() for name, values in parse_qs(text[:4096]).items()}
         page = given.get("page", "")
         return cls(
             prefix=given.get("prefix", "").lower()[:NAME_LONGEST],
@@ -168,11 +168,12 @@ class Budgets(NamedTuple):
 
 def budgets(summary: StateSummary) -> Budgets:
     """Divide the rate limits; one that is stopped or throttled is drawn upon, however many tokens it holds."""
-    full, drawn_upon = [], []
-    for action, bucket in summary.buckets.items():
-        well = action not in summary.breakers and bucket.throttled_at is None and bucket.tokens >= bucket.size
-        (full if well else drawn_upon).append((action, bucket))
-    return Budgets(drawn_upon, full)
+    drawn_upon = [
+        (action, bucket)
+        for action, bucket in summary.buckets.items()
+        if action in summary.breakers or bucket.throttled_at is not None or bucket.tokens < bucket.size
+    ]
+    return Budgets(drawn_upon, [each for each in summary.buckets.items() if each not in drawn_upon])
 
 
 def subnet_bar(subnet: SubnetSummary) -> Bar:
