@@ -30,7 +30,7 @@ def chromium() -> Iterator[Browser]:
         browser.close()
 
 
-def picture(page: Page, name: str) -> None:
-    """Take a picture, if SCREENSHOTS names a folder."""
+def picture(page: Page, name: str, *, whole: bool = False) -> None:
+    """Take a picture of what the window shows, or of the whole page, if SCREENSHOTS names a folder."""
     if folder := os.environ.get("SCREENSHOTS"):
-        page.screenshot(path=Path(folder) / f"{name}.png")
+        page.screenshot(path=Path(folder) / f"{name}.png", full_page=whole)

@@ -15,6 +15,7 @@ from playwright.sync_api import Error, Page, expect
 from waiting import until
 from whole import QUICK, System
 
+from eni_tasks.exporter.page.links import Links
 from eni_tasks.sandbox.running import Sandbox
 
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ def test_a_night_with_flower(browser: Browser, system: tuple[System, Flower], pa
     a_stranger_sees_nothing(browser, system[1].address)
     the_workers_of_the_three_queues_are_seen(page)
     a_node_is_found_and_maintained(page)
+    the_status_page_leads_to_a_nodes_tasks(page, system[1].address)
     a_wrong_argument_is_refused_in_words(page)
 
 
@@ -112,6 +114,13 @@ def a_node_is_found_and_maintained(page: Page) -> None:
     for words in ("eni.maintain_node", "['node-0003']", "'reason': 'at-size'", "node-0003 holds 8 addresses"):
         expect(details).to_contain_text(words)
     picture(page, "flower-task")
+
+
+def the_status_page_leads_to_a_nodes_tasks(page: Page, address: str) -> None:
+    page.goto(Links(flower=address + PREFIX, grafana="", cluster="").tasks("node-0002"))
+    rows = page.locator("#tasks-table tbody tr")
+    expect(rows.filter(has_text="node-0002").filter(has_text="eni.maintain_node").first).to_be_visible()
+    expect(rows.filter(has_text="node-0003")).to_have_count(0)
 
 
 def a_wrong_argument_is_refused_in_words(page: Page) -> None:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 MANY = 5000
 LIMIT_SECONDS = 2.0
-DESK: Any = {"width": 1280, "height": 900}
+DESK: Any = {"width": 1280, "height": 1180}
 PHONE: Any = {"width": 360, "height": 740}
 LINKS = {"FLOWER_URL": "https://flower.example.org", "GRAFANA_URL": "https://grafana.example.org"}
 
@@ -97,7 +97,7 @@ def test_five_thousand_nodes(browser: Browser, redis_url: str, tmp_path: Path) -
             the_fleet_is_shown_at_a_glance(page)
             picture(page, "status-page")
             a_node_in_trouble_is_explained(page)
-            picture(page, "status-node")
+            picture(page, "status-node", whole=True)
             nodes_are_found_by_prefix_and_page_by_page(page)
             the_fleet_is_there_within_two_seconds(page, process)
         with tab(browser, url, viewport=PHONE, scheme="dark") as page:
