@@ -242,7 +242,7 @@ def scraped(http: urllib3.PoolManager, url: str) -> dict[str, float]:
 
 
 def test_what_workers_do_arrives_at_prometheus(system: System, tmp_path: Path) -> None:
-    environment = {**system.sandbox.environment, "ENI_TASKS_LOG_FORMAT": "json"}
+    environment = {**system.sandbox.environment, "ENI_TASKS_LOG_FORMAT": "json", "ENI_TASKS_PAGE_PORT": "0"}
     ours = {name: value for name, value in environment.items() if name.startswith("ENI_TASKS_")}
     log = tmp_path / "exporter.log"
     others_are_served(system)
