@@ -23,6 +23,7 @@ from typing import Any
 from celery.utils.dispatch import Signal
 from kombu.transport import TRANSPORT_ALIASES, redis
 from kombu.utils.encoding import bytes_to_str
+from kombu.utils.json import loads as decode
 
 from eni_tasks.errors import InvalidInput
 from eni_tasks.observability.logs import logger
@@ -32,6 +33,9 @@ from eni_tasks.tasks.envelope import check_envelope, log_rejected
 # Sent from the thread that consumes, whenever that is not stuck: it asks for a message, it finds no free slot, or it
 # tries to connect. A heartbeat would not do: it continues while no message is asked for.
 consumer_active = Signal(name="consumer_active")
+
+# The exchange of remote control: in the log, where a message came from that reached no queue.
+REMOTE_CONTROL = "celery.pidbox"
 
 # How often a silent connection is checked, unless the app's transport options say otherwise.
 CHECK_SECONDS = 5.0
@@ -121,12 +125,16 @@ class Channel(redis.Channel):  # type: ignore[misc]  # kombu ships no types
             self.client.connection.disconnect()  # the next attempt connects again
             raise
 
-    def _receive_one(self, client: Any) -> Any:
-        try:
-            return super()._receive_one(client)
-        except (ArithmeticError, AttributeError, RecursionError) as error:  # what kombu's own check of JSON leaves out
-            log_rejected("remote control", error, "")
-            raise Empty from error
+    def _handle_message(self, client: Any, r: Any) -> Any:
+        # A message that is no JSON is thrown away here; kombu logs a trace, or takes it for a bug.
+        answer = super()._handle_message(client, r)
+        if bytes_to_str(answer["type"]).endswith("message"):
+            try:
+                decode(bytes_to_str(answer["data"]))
+            except (ValueError, TypeError, ArithmeticError, AttributeError, RecursionError) as error:
+                log_rejected(REMOTE_CONTROL, error, answer["data"])
+                answer["data"] = None  # kombu takes no notice of it
+        return answer
 
     def _connparams(self, asynchronous: bool = False) -> Any:  # noqa: FBT001, FBT002 - kombu's signature
         if self.connection is None or self.connection.client is None:
