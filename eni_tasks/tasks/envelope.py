@@ -80,6 +80,20 @@ class Command(msgspec.Struct, forbid_unknown_fields=True):
     reply_to: ReplyTo | None = None
 
 
+class QueueArguments(msgspec.Struct, forbid_unknown_fields=True):
+    """The arguments of `celery control add_consumer` and `cancel_consumer`."""
+
+    queue: str
+    exchange: str | None = None
+    exchange_type: Literal["direct", "topic", "fanout"] | None = None
+    routing_key: str | None = None
+
+
+# The commands that Celery carries out later, on its own thread: there a wrong argument ends the worker. Wrong arguments
+# of other commands are answered with an error.
+CARRIED_OUT_LATER = ("add_consumer", "cancel_consumer")
+
+
 class CommandHeaders(msgspec.Struct):
     """The headers that Celery reads of a command."""
 
@@ -133,11 +147,13 @@ def check_command(headers: object, body: object) -> None:
         body: decoded from JSON.
 
     Raises:
-        InvalidInput: it is no command; the message says why. Whether the command exists is not checked.
+        InvalidInput: it is no command, or one that would end the worker; the message says why.
     """
     try:
         msgspec.convert(headers, CommandHeaders)
-        msgspec.convert(body, Command)
+        command = msgspec.convert(body, Command)
+        if command.method in CARRIED_OUT_LATER:
+            msgspec.convert(command.arguments, QueueArguments)
     except msgspec.MsgspecError as error:
         raise InvalidInput(str(error)) from error
 
