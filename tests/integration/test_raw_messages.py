@@ -202,6 +202,22 @@ def answers(client: redis.Redis) -> bool:
             return False
 
 
+def test_c08_a_key_of_celerys_that_has_a_wrong_type(tmp_path: Path) -> None:
+    with a_worker(tmp_path) as (client, worker):
+        serves(client, worker)
+        for key in ("resync", "unacked", "unacked_index", "unacked_mutex", "_kombu.binding.celery.pidbox"):
+            wrong = f"{KEYS.broker}{key}"
+            with client.pipeline() as at_once:
+                at_once.delete(wrong)
+                at_once.xadd(wrong, {"what": "is this"})
+                at_once.execute()
+            client.client_kill_filter(_type="normal", skipme=True)  # or some are only used when a worker starts
+            worker.until(lambda: client.type(wrong) != b"stream", f"{key} is deleted")  # noqa: B023 - not kept
+        serves(client, worker)
+        worker.until(lambda: answers(client), "it answers")
+        assert worker.end() == 0
+
+
 def test_c07_remote_control_that_is_none(tmp_path: Path) -> None:
     with a_worker(tmp_path) as (client, worker):
         worker.until(lambda: hears(client), "it listens")
@@ -212,21 +228,15 @@ def test_c07_remote_control_that_is_none(tmp_path: Path) -> None:
             assert "celery.pidbox" in found[0]["queue"], name
         assert answers(client)
         assert len(rejections(worker)) == len(WRONG) + len(NO_COMMANDS), "each once"
-        assert "Traceback" not in worker.said
-        serves(client, worker)
-        assert worker.end() == 0
-
-
-def test_c07_a_command_right_after_something_that_is_none(tmp_path: Path) -> None:
-    with a_worker(tmp_path) as (client, worker):
-        worker.until(lambda: hears(client), "it listens")
         asked = {**COMMAND, "method": "rate_limit", "arguments": {"task_name": "eni.pause", "rate_limit": "5/m"}}
         for number in range(1, 11):
             with client.pipeline() as both:
                 both.publish(CONTROL, changed("body", to=encoded(None)))
                 both.publish(CONTROL, changed("body", to=encoded(asked)))
-                assert both.execute() == [1, 1]
-            worker.until(lambda: worker.said.count("New rate limit") == number, "it is carried out")  # noqa: B023 - not kept
+                assert both.execute() == [1, 1], "it still listens after each"
+            worker.until(lambda: worker.said.count("New rate limit") == number, "the command is carried out")  # noqa: B023 - not kept
+        assert "Traceback" not in worker.said
+        serves(client, worker)
         assert worker.end() == 0
 
 
