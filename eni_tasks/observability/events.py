@@ -43,6 +43,7 @@ EVENTS = {
     "state_unavailable": "Redis did not answer the exporter",
     "message_rejected": "A message of a wrong form was thrown away: its `queue` and the `problem`",
     "state_value_unreadable": "A value in Redis can't be decoded; it counts as unknown until it is written again",
+    "state_key_deleted": "A key in Redis had another `type` than `expected`; its content is lost; all is read again",
     "broker_connection_lost": "A connection of Celery to Redis was lost; its message is delivered again",
     "state_went_back": "Redis lost its data or last writes (restart, failover); all is listed and read again",
     "objects_went_back": "The API server's objects are older than the stored ones: etcd was restored",

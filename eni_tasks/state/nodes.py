@@ -21,7 +21,7 @@ from eni_tasks.model.node import Memory
 from eni_tasks.model.state import NodeState
 from eni_tasks.model.work import NODE_WORK, WorkKind
 from eni_tasks.state import commands
-from eni_tasks.state.connection import PORTION_COUNT, Connection, milliseconds, translated
+from eni_tasks.state.connection import PORTION_COUNT, Connection, milliseconds
 from eni_tasks.state.decoding import decoded, number, prose, text
 from eni_tasks.state.facts import decode_facts
 from eni_tasks.state.network import NetworkCache, decode_ledger, decode_limits, without_prefix
@@ -144,7 +144,7 @@ class Nodes:
 
     def all_objects(self) -> Iterable[CiliumNode]:
         """All stored objects, read in portions; one that changes meanwhile is shown once, as it was or is."""
-        with translated():
+        with self._connection.translated():
             seen: dict[bytes, bytes] = dict(self._connection.client.hscan_iter(self._keys.nodes, count=SCAN_COUNT))
         for name, stored in seen.items():
             yield _decode_stored(text(name), stored)
