@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 
 from eni_tasks.domain import blocks, lacking
-from eni_tasks.domain.addresses import may_use, pod_addresses
+from eni_tasks.domain.addresses import may_use, pod_addresses, secondary_count
 from eni_tasks.domain.planner import plan
 from eni_tasks.domain.status import next_write
 from eni_tasks.errors import NodeGone
@@ -91,8 +91,8 @@ class FleetStatus(Value, frozen=True):
 class InterfaceStatus(Value, frozen=True):
     """One interface of a node.
 
-    `used` of its addresses are in use by pods, as the node's object says; of an agent of Cilium 1.20, which does not
-    say, as many as it lists.
+    `addresses` are single ones, `prefixes` /28 blocks; `address_count` counts both. `used` of them are in use by pods,
+    as the node's object says; of an agent of Cilium 1.20, which does not say, as many as it lists.
     """
 
     id: str
@@ -102,6 +102,8 @@ class InterfaceStatus(Value, frozen=True):
     status: str
     used: int
     addresses: tuple[str, ...]
+    prefixes: tuple[str, ...]
+    address_count: int
 
 
 class NodeDetails(Value, frozen=True):
@@ -311,4 +313,6 @@ def _interface(interface: Interface, node: Node) -> InterfaceStatus:
         status=interface.attachment_status or interface.status,
         used=len(may_use(node, pod_addresses(interface, node))),
         addresses=interface.addresses,
+        prefixes=interface.prefixes,
+        address_count=secondary_count(interface),
     )
