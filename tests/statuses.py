@@ -104,6 +104,8 @@ ONE = NodeDetails(
             status="attached",
             used=1,
             addresses=("10.0.0.2", "10.0.0.3"),
+            prefixes=("10.0.0.16/28",),
+            address_count=18,
             items=(
                 Item(label="10.0.0.2", state=ItemState.USED),
                 Item(label="10.0.0.3", state=ItemState.NOT_SHOWN),

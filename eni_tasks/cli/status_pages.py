@@ -129,9 +129,9 @@ def node_page(one: NodeDetails) -> list[str | Table]:
             each.subnet,
             each.status,
             each.primary_address,
-            len(each.addresses),
+            each.address_count,
             each.used,
-            " ".join(each.addresses),
+            " ".join((*each.prefixes, *each.addresses)),
         )
         for each in one.interfaces
     ]

@@ -7,6 +7,7 @@ that they cannot disagree.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from ipaddress import IPv4Network
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from eni_tasks.model.node import Node
 
 
+@lru_cache(maxsize=4096)
 def expanded(name: str) -> tuple[str, ...]:
     """List the addresses of a prefix; an address is its own only one."""
     return tuple(map(str, IPv4Network(name))) if "/" in name else (name,)

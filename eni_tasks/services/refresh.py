@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from eni_tasks.domain.addresses import secondary_count
 from eni_tasks.domain.cilium_node import parse_node
 from eni_tasks.domain.figures import figures_from_object
 from eni_tasks.domain.lacking import (
@@ -178,7 +179,7 @@ class Refresh:
                 f"mutation is pending. It is read again in {self._settle_seconds:.0f} s; nothing is changed until then."
             )
             return report | {"believed": False, "explanation": [said]}
-        interfaces, addresses = len(facts.interfaces), sum(len(i.addresses) for i in facts.interfaces)
+        interfaces, addresses = len(facts.interfaces), sum(secondary_count(i) for i in facts.interfaces)
         said = f"{node.instance_id} has {interfaces} interfaces with {addresses} secondary addresses."
         return report | {"believed": True, "interfaces": interfaces, "addresses": addresses, "explanation": [said]}
 

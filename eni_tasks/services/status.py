@@ -11,7 +11,7 @@ from enum import StrEnum
 import msgspec
 
 from eni_tasks.domain import blocks, capacity, lacking, subnets
-from eni_tasks.domain.addresses import may_use, pod_addresses
+from eni_tasks.domain.addresses import may_use, pod_addresses, secondary_count
 from eni_tasks.domain.eligibility import eligible
 from eni_tasks.domain.eni_entries import eni_entries, usable_pool
 from eni_tasks.domain.planner import plan
@@ -110,8 +110,8 @@ class Item(Value, frozen=True):
 class InterfaceStatus(Value, frozen=True, omit_defaults=False):
     """One interface of a node.
 
-    `used` of its addresses are in use by pods, as the node's object says; of an agent of Cilium 1.20, which does not
-    say, as many as it lists.
+    `addresses` are single ones, `prefixes` /28 blocks; `address_count` counts both. `used` of them are in use by pods,
+    as the node's object says; of an agent of Cilium 1.20, which does not say, as many as it lists.
     `items` are what it holds for pods, each with its state. `room` addresses still fit on it, whatever its subnet has:
     None while unknown, and for an interface that gets no addresses. `subnet_room` is what this node can get from
     the subnet now: nothing while the subnet cools down because it reported that it is full.
@@ -124,6 +124,8 @@ class InterfaceStatus(Value, frozen=True, omit_defaults=False):
     status: str
     used: int
     addresses: tuple[str, ...]
+    prefixes: tuple[str, ...]
+    address_count: int
     items: tuple[Item, ...] = ()
     room: int | None = None
     subnet_room: int = 0
@@ -309,6 +311,8 @@ class Status:
                 status=each.attachment_status or each.status,
                 used=len(may_use(state.node, pod_addresses(each, state.node))),
                 addresses=each.addresses,
+                prefixes=each.prefixes,
+                address_count=secondary_count(each),
                 items=_items(each, state.node, usable),
                 room=capacity.room(each, state.limits) if state.limits and each.id in served else None,
                 subnet_room=subnets.room(each.subnet_id, state, self._policy),

@@ -103,7 +103,7 @@ def test_one_node_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
         "The journal is at step created of making eni-9; the next run goes on from there.",
         "Interfaces",
         "interface\tdevice\tsubnet\tstatus\tprimary\taddresses\tused\tlist",
-        "eni-1\t0\tsubnet-1\tattached\t10.0.0.1\t2\t1\t10.0.0.2 10.0.0.3",
+        "eni-1\t0\tsubnet-1\tattached\t10.0.0.1\t18\t1\t10.0.0.16/28 10.0.0.2 10.0.0.3",
         "Last events",
         "when\twhat\tnode\tdetails",
         "1970-01-12T13:46:40Z\tUnlock\tn\tkinds=maintain",
