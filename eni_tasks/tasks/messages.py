@@ -64,9 +64,7 @@ class CeleryWorkers:
         """See `ports.doctor.Workers.queues`."""
         try:
             with self._app.connection_for_write() as connection:
-                connection.ensure_connection(
-                    max_retries=1, interval_start=0
-                )  # a person waits: once more at most
+                connection.ensure_connection(max_retries=1, interval_start=0)  # a person waits: once more at most
                 inspect = self._app.control.inspect(timeout=self._answer_seconds, connection=connection)
                 answers = inspect.active_queues()
         except kombu.exceptions.OperationalError as error:
