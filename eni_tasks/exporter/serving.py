@@ -54,7 +54,7 @@ def make_server(collector: Collector, address: str, port: int) -> MetricsServer:
         kind = type("_Server", (MetricsServer,), {"address_family": family})
         server: MetricsServer = kind(where[:2], _Handler)
     except OSError as error:
-        raise InvalidInput(f"the exporter can't listen on {address} port {port}: {error}") from error
+        raise InvalidInput(f"The exporter can't listen on {address} port {port}: {error.strerror}.") from error
     server.set_app(_routes(registry))
     return server
 

@@ -54,6 +54,7 @@ EVENTS = {
     "worker_stopping": "A worker received a signal; running tasks are finished",
     "exporter_started": "The exporter listens at `address` and `port`",
     "exporter_stopped": "The exporter received a signal",
+    "events_not_received": "Flower can't receive the workers' events from Redis; it tries again",
     "flower_without_password": "Flower runs without a password on an address that other machines reach",
     "probe_not_written": "A file for the pod's probes could not be written",
     "unhandled_error": "A bug ended a thread or a process; `exception` has the trace",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from eni_tasks.domain.words import counted
 from eni_tasks.errors import Ec2Error, LeaseLost
 from eni_tasks.model.plan import Assign
 from eni_tasks.model.state import NodeState, Outcome
@@ -68,4 +69,4 @@ def assign_addresses(mutator: Mutator, claim: Claim, state: NodeState, action: A
     )
     if not mutator.state.runs.record(claim, outcome):
         raise LeaseLost(f"node {node.name}: a later claim wrote already; {len(got)} new addresses are for it to read")
-    return Step(did=f"assigned {len(got)} addresses to {action.interface_id}", changed=True, interfaces=grown)
+    return Step(did=f"assigned {counted(len(got), 'address')} to {action.interface_id}", changed=True, interfaces=grown)

@@ -25,6 +25,7 @@ import msgspec
 
 from eni_tasks.domain.eligibility import occupying
 from eni_tasks.domain.interface_refusals import accepted
+from eni_tasks.domain.words import counted
 from eni_tasks.errors import Ec2Error, Ec2Reaction, LeaseLost
 from eni_tasks.model.network import Interface, InterfaceId
 from eni_tasks.model.plan import CreateInterface, SetDeleteOnTermination
@@ -278,7 +279,7 @@ class InterfaceCreator:
     def _complete(self, claim: Claim, state: NodeState, creation: Creation, *, urgent: bool) -> Step:
         interface = creation.created
         did = (
-            f"created {interface.id} in {interface.subnet_id} with {len(interface.addresses)} addresses, "
+            f"created {interface.id} in {interface.subnet_id} with {counted(len(interface.addresses), 'address')}, "
             f"attached at device {interface.device_index}"
         )
         trouble = ""

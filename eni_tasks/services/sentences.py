@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
 
+from eni_tasks.domain.words import counted
 from eni_tasks.model.network import Value
 from eni_tasks.model.plan import Action, Assign, SetDeleteOnTermination
 from eni_tasks.model.work import WorkKind
@@ -95,7 +96,7 @@ def notices(summary: StateSummary) -> Iterator[Notice]:
     if summary.orphans_count:
         yield Notice(
             kind=NoticeKind.LEFT_BEHIND,
-            sentence=f"{summary.orphans_count} interfaces were left behind; `eni-tasks orphans --dry-run` lists them.",
+            sentence=f"Interfaces left behind: {summary.orphans_count}; `eni-tasks orphans --dry-run` lists them.",
         )
 
 
@@ -126,7 +127,7 @@ def age(fleet: FleetStatus) -> str:
     facts = f"Facts: subnets read {duration(summary.now - summary.infrastructure_at)} ago"
     if fleet.oldest_read_at is not None:
         facts += f", every instance within {duration(summary.now - fleet.oldest_read_at)}"
-    return facts + (f"; {fleet.unread_count} instances not yet." if fleet.unread_count else ".")
+    return facts + (f"; {counted(fleet.unread_count, 'instance')} not read yet." if fleet.unread_count else ".")
 
 
 # -- one node -------------------------------------------------------------------------------------
@@ -149,12 +150,12 @@ def action_text(action: Action | None) -> str:
     if action is None:
         return "nothing"
     if isinstance(action, Assign):
-        return f"assign {action.count} addresses to {action.interface_id} in {action.subnet_id}"
+        return f"assign {counted(action.count, 'address')} to {action.interface_id} in {action.subnet_id}"
     if isinstance(action, SetDeleteOnTermination):
         return f"have {action.interface_id} deleted together with its instance"
-    groups = ", ".join(action.security_groups)
+    groups, addresses = ", ".join(action.security_groups), counted(action.secondary_count, "address")
     return (
-        f"create an interface in {action.subnet_id} with {action.secondary_count} addresses and groups {groups}, "
+        f"create an interface in {action.subnet_id} with {addresses} and groups {groups}, "
         f"attach it to {action.instance_id} at device {action.device_index}"
     )
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 
+from eni_tasks.domain.words import counted
 from eni_tasks.errors import StateUnavailable
 from eni_tasks.model.network import InstanceId, NodeName
 from eni_tasks.ports.doctor import Workers
@@ -39,18 +40,18 @@ def examine_workers(workers: Workers, queues: Sequence[str], summary: StateSumma
         serving = sorted(worker for worker, served in answers.items() if queue in served)
         waiting = summary.queues.get(queue, 0)
         if serving:
-            area.ok(queue, f"{len(serving)} workers ({', '.join(serving)}); {waiting} messages wait.")
+            area.ok(queue, f"{counted(len(serving), 'worker')} ({', '.join(serving)}); messages that wait: {waiting}.")
         else:
             area.trouble(
                 queue,
-                f"No worker of this queue answered; {waiting} messages wait.",
+                f"No worker of this queue answered; messages that wait: {waiting}.",
                 f"Start `eni-tasks worker --queue {queue}`, or scale its Deployment up.",
             )
     for kind, work in summary.work.items():
         if work.overdue_count and work.oldest_overdue_seconds > LATE_SECONDS:
             area.trouble(
                 f"{kind} work",
-                f"{work.overdue_count} nodes wait too long, the first for {work.oldest_overdue_seconds:.0f} s.",
+                f"Waiting for too long: {work.overdue_count}, the first for {work.oldest_overdue_seconds:.0f} s.",
                 "See that watchers and workers run; if they do, add workers to that queue.",
             )
         else:
