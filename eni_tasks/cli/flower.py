@@ -27,7 +27,7 @@ from eni_tasks.tasks.registry import QUEUES
 if TYPE_CHECKING:
     from flower.events import Events
 
-FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 2, 15
+FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 1, 10
 # A stopped worker is shown for this long: longer than a restart takes.
 PURGE_SECONDS = 60
 # The most searched columns at the left; the uuid opens the task's page.
@@ -93,7 +93,7 @@ def run_flower(*, address: str, port: int, auth: str, url_prefix: str, max_tasks
             logger().warning("flower_without_password", address=address)
     # Flower would show only the queues of workers that have answered, so not a queue without workers.
     BaseHandler.get_active_queue_names = lambda _: list(QUEUES)
-    Events.run = _receive_events
+    Events.run = receive_events
     argv = [
         "flower",
         f"--address={address}",
@@ -116,7 +116,7 @@ def run_flower(*, address: str, port: int, auth: str, url_prefix: str, max_tasks
     os._exit(0)
 
 
-def _receive_events(events: Events) -> None:
+def receive_events(events: Events) -> None:
     """Receive the workers' events, whatever becomes of the connection: the body of Flower's thread.
 
     Flower's own doubles its pause after each failure without a bound, so that after an outage of an hour it would

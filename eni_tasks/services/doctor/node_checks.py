@@ -31,10 +31,10 @@ def examine_nodes(state: State, inventory_at: float | None, *, by_instance_tags:
     facts = state.facts.get(list(nodes))
     hidden = sorted(f"{node.name} ({instance})" for instance, node in nodes.items() if not _shown(facts.get(instance)))
     if not hidden:
-        area.ok("known to EC2", "EC2 shows interfaces of the instance of each node.")
+        area.ok("known to EC2", f"EC2 shows the interfaces of {counted(len(nodes), 'instance')}: none is missing.")
         return area.findings
     names = ", ".join(hidden[:NAMES_SHOWN]) + (", …" if len(hidden) > NAMES_SHOWN else "")
-    message = f"EC2 shows no interface of the instance of {counted(len(hidden), 'node')}: {names}. They get no address."
+    message = f"EC2 shows no interface of the instance of {counted(len(hidden), 'node')}: {names}. They get nothing."
     advice = (
         "See whether these instances exist in our region (AWS_REGION) and account. If one does not, delete its "
         "CiliumNode; if its id is wrong, correct `spec.instance-id`."

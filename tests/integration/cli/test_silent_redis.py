@@ -90,7 +90,7 @@ def test_commands_end_with_a_sentence(redis_url: str, cli: Commands, command: li
         started = time.monotonic()
         ran = cli.run(*command, code=1)
         assert time.monotonic() - started < LIMIT_SECONDS
-    assert "Redis did not serve us: Timeout" in ran.stderr
+    assert "Redis did not answer: Timeout" in ran.stderr
     assert len(ran.stderr.splitlines()) == 1
 
 
