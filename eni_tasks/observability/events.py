@@ -57,6 +57,7 @@ EVENTS = {
     "exporter_started": "The exporter listens at `address`:`port`, its status page at `page_address`:`page_port`",
     "page_failed": "A bug kept the exporter from showing a page of the status page; `exception` has the trace",
     "exporter_stopped": "The exporter received a signal",
+    "events_not_received": "Flower can't receive the workers' events from Redis; it tries again",
     "flower_without_password": "Flower runs without a password on an address that other machines reach",
     "probe_not_written": "A file for the pod's probes could not be written",
     "unhandled_error": "A bug ended a thread or a process; `exception` has the trace",
