@@ -7,12 +7,11 @@ chain, KUBECONFIG): their clients read those themselves.
 from __future__ import annotations
 
 import difflib
-import math
 import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
-from urllib.parse import parse_qsl, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
@@ -21,11 +20,11 @@ from eni_tasks.errors import InvalidInput
 from eni_tasks.model.ec2_actions import AWS_RATE_LIMITS
 from eni_tasks.model.network import ownership
 from eni_tasks.model.node import Policy
+from eni_tasks.setting_texts import as_text, bucket, masked_url, pairs, problem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pydantic_core import ErrorDetails
 
 PREFIX = "ENI_TASKS_"
 
@@ -243,7 +242,7 @@ class Settings(BaseSettings):
     @field_validator("eni_tags", "subnet_tags", "security_group_tags", "instance_tags", mode="before")
     @classmethod
     def _tags(cls, value: object) -> object:
-        return dict(_pairs(value)) if isinstance(value, str) else value
+        return dict(pairs(value)) if isinstance(value, str) else value
 
     @field_validator("rate_limits", mode="before")
     @classmethod
@@ -251,10 +250,10 @@ class Settings(BaseSettings):
         if not isinstance(value, str):
             return value
         given = dict(AWS_RATE_LIMITS)
-        for action, bucket in _pairs(value):
+        for action, text in pairs(value):
             if action not in AWS_RATE_LIMITS:
                 raise ValueError(f"{action!r} is none of the limited actions: {', '.join(AWS_RATE_LIMITS)}")
-            given[action] = _bucket(action, bucket)
+            given[action] = bucket(action, text)
         return given
 
     @field_validator("cluster", mode="before")
@@ -299,7 +298,7 @@ class Settings(BaseSettings):
     def masked(self) -> dict[str, str]:
         """All settings by the name of their variable, as one would write them there, the URL's password masked."""
         return {
-            PREFIX + name.upper(): _masked_url(as_text(value)) if name == "redis_url" else as_text(value)
+            PREFIX + name.upper(): masked_url(as_text(value)) if name == "redis_url" else as_text(value)
             for name, value in self
         }
 
@@ -323,66 +322,6 @@ class Settings(BaseSettings):
         )
 
 
-def as_text(value: object) -> str:
-    """A setting in the form in which its variable has it."""
-    if isinstance(value, SecretStr):
-        return value.get_secret_value()
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, dict):
-        pairs = ((key, ":".join(map(as_text, v)) if isinstance(v, tuple) else v) for key, v in value.items())
-        return ",".join(f"{key}={text}" for key, text in pairs)
-    if isinstance(value, tuple):
-        return ",".join(value)
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _masked_url(url: str) -> str:
-    parts = urlsplit(url)
-    given, at, host = parts.netloc.rpartition("@")
-    if not at:
-        return url
-    user, colon, _ = given.partition(":")
-    # A user without a password may be a password that was put into the wrong place.
-    return urlunsplit(parts._replace(netloc=f"{user}:****@{host}" if colon else f"****@{host}"))
-
-
-def _bucket(action: str, text: str) -> tuple[float, float]:
-    size, _, refill = text.partition(":")
-    try:
-        bucket = (float(size), float(refill))
-    except ValueError:
-        bucket = (math.nan, math.nan)
-    # A bucket that never holds a whole token, or never refills, would stop the action for good.
-    if not all(0 <= number < math.inf for number in bucket) or (bucket[0] > 0 and (bucket[0] < 1 or bucket[1] == 0)):
-        raise ValueError(f"{action}: {text!r} is not size:refill, such as 50:5")
-    return bucket
-
-
-def _pairs(text: str) -> list[tuple[str, str]]:
-    pairs = []
-    for part in filter(None, (part.strip() for part in text.split(","))):
-        key, equals, value = part.partition("=")
-        if not equals or not key.strip():
-            raise ValueError(f"{part!r} is not key=value")
-        pairs.append((key.strip(), value.strip()))
-    return pairs
-
-
-def _problem(error: ErrorDetails) -> str:
-    """What is wrong with a value, in words of the environment instead of Python's types."""
-    kind, bounds = error["type"], error.get("ctx", {})
-    if kind == "value_error":
-        return str(bounds["error"])
-    if kind.startswith(("float_", "int_", "finite_")):
-        return f"{error['input']} is not a {'whole ' if kind.startswith('int_') else ''}number"
-    if kind.startswith("bool_"):
-        return f"{error['input']} is neither true nor false"
-    if kind == "literal_error":
-        return f"{error['input']} is none of {bounds['expected'].replace(chr(39), '')}"
-    return error["msg"].replace("Input should be", f"{error['input']} must be")
-
-
 def load(environment: Mapping[str, str] | None = None) -> Settings:
     """Read the settings from the process environment.
 
@@ -402,7 +341,7 @@ def load(environment: Mapping[str, str] | None = None) -> Settings:
     try:
         settings = Settings()
     except ValidationError as error:
-        problems += [f"{PREFIX}{str(each['loc'][0]).upper()}: {_problem(each)}" for each in error.errors()]
+        problems += [f"{PREFIX}{str(each['loc'][0]).upper()}: {problem(each)}" for each in error.errors()]
     if problems:
         raise InvalidInput("The settings can't be used:\n" + "\n".join(f"  {line}" for line in problems))
     return settings

@@ -14,7 +14,8 @@ from pathlib import Path
 from eni_tasks.observability import metrics
 from eni_tasks.observability.events import EVENTS
 from eni_tasks.observability.metrics import Metric
-from eni_tasks.settings import PREFIX, Settings, as_text
+from eni_tasks.setting_texts import as_text
+from eni_tasks.settings import PREFIX, Settings
 from eni_tasks.tasks.registry import TASKS
 
 DOCS = Path(__file__).parents[1] / "docs"
