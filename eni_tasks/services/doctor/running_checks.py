@@ -24,6 +24,7 @@ LATE_SECONDS = 60.0  # overdue work is requeued within seconds: longer means tha
 # AWS refuses a signature that is 5 minutes off; Kubernetes' tokens and the order of logs suffer before.
 CLOCK_NOTE_SECONDS, CLOCK_TROUBLE_SECONDS = 5.0, 120.0
 STALE_PERIODS = 3
+LATE_TICK_SECONDS = 10.0  # watchers tick once a second
 NAMES_SHOWN = 10
 YOUNG_SECONDS = 30.0  # EC2 may not list the interfaces of a new instance yet
 
@@ -78,10 +79,14 @@ def examine_watcher(summary: StateSummary, server: ServerDescription, resync_sec
     if summary.generation is None:
         area.trouble("ticks", "No watcher has ticked since Redis lost its data.", start)
         return area.findings
-    if server.resync_slot_seconds is None:
+    if server.resync_slot_seconds is not None:
+        since = max(0.0, resync_seconds - server.resync_slot_seconds)
+    else:
+        # The slot has just run out, or long ago: the last read tells which.
+        since = summary.now - (summary.inventory_at or 0.0)
+    if since > resync_seconds + LATE_TICK_SECONDS:
         area.trouble("ticks", f"No watcher has started the periodic read within {resync_seconds:g} s.", start)
     else:
-        since = max(0.0, resync_seconds - server.resync_slot_seconds)
         area.ok("ticks", f"The periodic read was started {since:.0f} s ago.")
     resync = "See the log of the workers of queue resync for `read_failed`."
     if summary.infrastructure_at is None:
