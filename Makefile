@@ -47,7 +47,7 @@ docs: .venv/.dev  ## Write the parts of docs/ that are made from the code
 	@$(BIN)/python tools/chart_schema.py
 
 screenshots: .venv/.dev  ## Take the pictures of docs/images with an installed Chromium
-	SCREENSHOTS=docs/images $(BIN)/pytest tests/e2e/test_flower_browser.py
+	SCREENSHOTS=docs/images $(BIN)/pytest tests/e2e/test_flower_browser.py tests/e2e/test_page_browser.py
 
 # Pins that still fit stay; ARGS=--upgrade takes the newest.
 lock: .venv/.python  ## Write both lock files from pyproject.toml (ARGS=--upgrade)

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 
 from buckets import fill_under_rate_limits
 from meters import Reading, check, read, writes
+from prefixes import burst
 from scaling import compare
 
 from eni_tasks.sandbox.running import Sandbox
@@ -35,9 +36,12 @@ def main() -> int:
     parser.add_argument("--case", choices=list(CASES), nargs="*", default=list(CASES))
     parser.add_argument("--buckets", action="store_true", help="only a fleet under AWS's rate limits")
     parser.add_argument("--scaling", action="store_true", help="only one worker against four")
+    parser.add_argument("--prefixes", action="store_true", help="only a burst of pods with and without prefixes")
     arguments = parser.parse_args()
-    if arguments.buckets or arguments.scaling:
-        (fill_under_rate_limits if arguments.buckets else compare)()
+    parts = ((arguments.buckets, fill_under_rate_limits), (arguments.scaling, compare), (arguments.prefixes, burst))
+    if chosen := [part for asked, part in parts if asked]:
+        for part in chosen:
+            part()
         return 0
     for case in arguments.case:
         for count in arguments.nodes:
@@ -47,6 +51,7 @@ def main() -> int:
             single_changes(count, arguments.changes)
     fill_under_rate_limits()
     compare()
+    burst()
     return 0
 
 

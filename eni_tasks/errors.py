@@ -69,6 +69,9 @@ class Ec2Reaction(StrEnum):
     RETRY_LATER = "retry-later"  # throttled or a passing fault; it had no effect
     AMBIGUOUS = "ambiguous"  # sent, and no clear answer: read first, then decide
     SUBNET_FULL = "subnet-full"  # this subnet has no room: it cools down, and another is chosen
+    NO_PREFIX = (
+        "no-prefix"  # this subnet has no free /28 prefix: others are asked for one; it may have single addresses
+    )
     INTERFACE_FULL = "interface-full"  # our view of the interface is stale: read again, plan again
     INSTANCE_FULL = "instance-full"  # fewer interfaces fit than we thought: learn the limit
     STALE_VIEW = "stale-view"  # a thing we named is not (or not yet, or no longer) so: read again

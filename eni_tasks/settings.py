@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
-from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
 from eni_tasks.errors import InvalidInput
@@ -24,6 +24,8 @@ from eni_tasks.model.node import Policy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from pydantic_core import ErrorDetails
 
 PREFIX = "ENI_TASKS_"
 
@@ -56,6 +58,8 @@ _REDIS_URL_FORM = (
     "each of / # ? @ : % [ ] and space is written percent-encoded: %2F %23 %3F %40 %3A %25 %5B %5D %20"
 )
 
+_CLUSTER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
+
 # What Kubernetes puts into every pod beside a Service of a name like eni-tasks-redis.
 _OF_A_SERVICE = re.compile(r"_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_(TCP|UDP)(_\w+)?)?)$")
 
@@ -74,7 +78,7 @@ class Settings(BaseSettings):
 
     cluster: str = Field(
         default="default",
-        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$",
+        pattern=f"^{_CLUSTER.pattern}$",
         description="Name of the cluster: in every Redis key and in the ownership tag of every interface; "
         "under `default` nothing that was left behind is deleted",
     )
@@ -88,6 +92,7 @@ class Settings(BaseSettings):
     )
     resync_seconds: Seconds = Field(default=60, description="How often everything is read again from EC2")
     relist_seconds: Seconds = Field(default=300, description="How often all CiliumNodes are listed again")
+    ec2_timeout_seconds: Seconds = Field(default=20, description="Longest wait for one answer of EC2")
     lease_seconds: Seconds = Field(default=30, description="How long a silent worker keeps its claim on a node")
     overdue_seconds: Seconds = Field(
         default=20, description="Work that no worker takes within this time is enqueued again"
@@ -105,7 +110,6 @@ class Settings(BaseSettings):
         description="The system falls behind (log, metric `falls_behind`) once a node has lacked addresses, or a read "
         "has been overdue, for this long",
     )
-    ec2_timeout_seconds: Seconds = Field(default=20, description="Longest wait for one answer of EC2")
     kube_timeout_seconds: Seconds = Field(default=10, description="Longest wait for one answer of the API server")
     watch_timeout_seconds: Seconds = Field(
         default=90, description="A watch that is silent for this long (bookmarks count) is opened again"
@@ -138,6 +142,11 @@ class Settings(BaseSettings):
         description="Whether nodes with `static-ip-tags` get an Elastic IP; takes the EC2 rights DescribeAddresses and "
         "AssociateAddress",
     )
+    prefix_delegation: bool = Field(
+        default=False,
+        description="Whether nodes of Nitro and bare-metal types get /28 prefixes instead of single addresses, unless "
+        "their object says `disable-prefix-delegation`",
+    )
     ipv6: bool = Field(
         default=False,
         description="Whether nodes whose agent (Cilium 1.20) asks for IPv6 addresses get a /80; takes the EC2 right "
@@ -166,6 +175,23 @@ class Settings(BaseSettings):
     instance_tags: Tags = Field(default={}, description="Only instances with all these tags are served")
     node_metrics: bool = Field(
         default=True, description="Whether the exporter shows series per node besides the totals"
+    )
+    page_address: str = Field(
+        default="127.0.0.1",
+        description="Where the exporter serves the status page, which asks for no password: loopback, or 0.0.0.0 (or "
+        "::) for other machines",
+    )
+    page_port: int = Field(
+        default=9465, ge=0, le=65_535, description="Port of the status page; 0 takes a free one, which the log shows"
+    )
+    flower_url: str = Field(
+        default="",
+        description="Address of Flower as people reach it, such as https://flower.example.org: the status page links "
+        "to its tasks",
+    )
+    grafana_url: str = Field(
+        default="",
+        description="Address of Grafana as people reach it: the status page links to the chart's dashboard",
     )
     probe_dir: str = Field(
         default="",
@@ -196,6 +222,19 @@ class Settings(BaseSettings):
                 raise ValueError(f"{name}={text}: there is no such file")
         return value
 
+    @field_validator("flower_url", "grafana_url")
+    @classmethod
+    def _link(cls, value: str) -> str:
+        if not value:
+            return value
+        # Printable ASCII only: a browser drops some of the rest, and would go elsewhere.
+        parts = urlsplit(value) if re.fullmatch(r"[!-~]+", value) else None
+        if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError("must begin with http:// or https:// and name a host")
+        if parts.username is not None or parts.query or parts.fragment:
+            raise ValueError("must have no user, password, query or fragment: everyone who opens the page sees it")
+        return value.rstrip("/")
+
     @field_validator("subnet_ids", "security_group_ids", mode="before")
     @classmethod
     def _list(cls, value: object) -> object:
@@ -218,18 +257,31 @@ class Settings(BaseSettings):
             given[action] = _bucket(action, bucket)
         return given
 
-    @model_validator(mode="after")
-    def _lease_outlives_a_call(self) -> Settings:
-        # A worker that takes over after a crash must find no call of the dead worker still in progress.
-        if self.lease_seconds < self.ec2_timeout_seconds + 5:
-            raise ValueError(f"{PREFIX}LEASE_SECONDS must be at least {PREFIX}EC2_TIMEOUT_SECONDS + 5")
-        return self
+    @field_validator("cluster", mode="before")
+    @classmethod
+    def _cluster_name(cls, value: object) -> object:
+        if isinstance(value, str) and not _CLUSTER.fullmatch(value):
+            raise ValueError(
+                f"{value!r} is not a cluster's name: at most 63 letters, digits, dots, dashes and underscores, "
+                "a letter or digit first"
+            )
+        return value
 
-    @model_validator(mode="after")
-    def _release_16_is_a_release(self) -> Settings:
-        if self.release_16 and not self.release_excess:
-            raise ValueError(f"{PREFIX}RELEASE_16 needs {PREFIX}RELEASE_EXCESS")
-        return self
+    @field_validator("lease_seconds")
+    @classmethod
+    def _lease_outlives_a_call(cls, value: float, info: ValidationInfo) -> float:
+        # A worker that takes over after a crash must find no call of the dead worker still in progress.
+        least = info.data.get("ec2_timeout_seconds", 0) + 5
+        if value < least:
+            raise ValueError(f"{value:g} must be at least {PREFIX}EC2_TIMEOUT_SECONDS + 5, which is {least:g}")
+        return value
+
+    @field_validator("release_16")
+    @classmethod
+    def _release_16_is_a_release(cls, value: bool, info: ValidationInfo) -> bool:  # noqa: FBT001 - pydantic's form
+        if value and not info.data.get("release_excess"):
+            raise ValueError(f"true needs {PREFIX}RELEASE_EXCESS=true")
+        return value
 
     @classmethod
     def settings_customise_sources(
@@ -261,6 +313,7 @@ class Settings(BaseSettings):
             release_16=self.release_16,
             release_delay_seconds=self.release_delay_seconds,
             ipv6=self.ipv6,
+            prefix_delegation=self.prefix_delegation,
             static_addresses=self.static_addresses,
             interface_tags={**self.eni_tags, **ownership(self.cluster)},
             subnet_ids_filter=self.subnet_ids,
@@ -302,7 +355,7 @@ def _bucket(action: str, text: str) -> tuple[float, float]:
         bucket = (math.nan, math.nan)
     # A bucket that never holds a whole token, or never refills, would stop the action for good.
     if not all(0 <= number < math.inf for number in bucket) or (bucket[0] > 0 and (bucket[0] < 1 or bucket[1] == 0)):
-        raise ValueError(f"{action}={text!r} is not size:refill, such as 50:5")
+        raise ValueError(f"{action}: {text!r} is not size:refill, such as 50:5")
     return bucket
 
 
@@ -314,6 +367,20 @@ def _pairs(text: str) -> list[tuple[str, str]]:
             raise ValueError(f"{part!r} is not key=value")
         pairs.append((key.strip(), value.strip()))
     return pairs
+
+
+def _problem(error: ErrorDetails) -> str:
+    """What is wrong with a value, in words of the environment instead of Python's types."""
+    kind, bounds = error["type"], error.get("ctx", {})
+    if kind == "value_error":
+        return str(bounds["error"])
+    if kind.startswith(("float_", "int_", "finite_")):
+        return f"{error['input']} is not a {'whole ' if kind.startswith('int_') else ''}number"
+    if kind.startswith("bool_"):
+        return f"{error['input']} is neither true nor false"
+    if kind == "literal_error":
+        return f"{error['input']} is none of {bounds['expected'].replace(chr(39), '')}"
+    return error["msg"].replace("Input should be", f"{error['input']} must be")
 
 
 def load(environment: Mapping[str, str] | None = None) -> Settings:
@@ -335,9 +402,7 @@ def load(environment: Mapping[str, str] | None = None) -> Settings:
     try:
         settings = Settings()
     except ValidationError as error:
-        problems += [
-            f"{PREFIX}{str(e['loc'][0]).upper()}: {e['msg']}" if e["loc"] else e["msg"] for e in error.errors()
-        ]
+        problems += [f"{PREFIX}{str(each['loc'][0]).upper()}: {_problem(each)}" for each in error.errors()]
     if problems:
         raise InvalidInput("The settings can't be used:\n" + "\n".join(f"  {line}" for line in problems))
     return settings

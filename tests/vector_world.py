@@ -73,6 +73,12 @@ def node_state(vector: Vector, memory: Memory | None = None) -> NodeState:
     )
 
 
+def policy_of(vector: Vector) -> Policy:
+    """Give the policy of a vector: the usual one, and its setting of prefix delegation."""
+    on = vector["input"].get("operator", {}).get("prefix_delegation", False)
+    return msgspec.structs.replace(POLICY, prefix_delegation=on)
+
+
 def known_state(node: Node, interfaces: tuple[Interface, ...] | None, **more: Any) -> NodeState:
     """Build the state of a node whose interfaces are known, or unknown with None."""
     facts = None

@@ -17,11 +17,10 @@ from rich.text import Text
 from eni_tasks.errors import EniTasksError, InvalidInput
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Answer as JSON.")]
-NodeArgument = Annotated[str, typer.Argument(metavar="NODE", help="Name of a CiliumNode.")]
 
 TROUBLE, WRONG_USE = 1, 2
 STYLES = {"trouble": "bold red", "unknown": "yellow", "note": "yellow", "ok": "green", "no": "red"}
-SENTENCE_WIDTH = 24  # a column of sentences that is narrower than this can't be read
+SENTENCE_WIDTH = 20  # a column of sentences that is narrower than this can't be read
 
 
 def print_json(value: Any) -> None:
@@ -79,7 +78,8 @@ def _plain(part: Table) -> str:
 def _fits(part: Table, width: int) -> bool:
     """Whether each row's cells fit into a line, if the last one, often a sentence, may go on below."""
     widths = [max(len(str(row[index])) for row in (part.columns, *part.rows)) for index in range(len(part.columns))]
-    return sum(widths[:-1]) + 2 * len(widths) + min(widths[-1], SENTENCE_WIDTH) <= width
+    gaps = 2 * (len(widths) - 1)
+    return sum(widths[:-1]) + gaps + min(widths[-1], SENTENCE_WIDTH) <= width
 
 
 def _print_records(part: Table, console: Console) -> None:
@@ -125,23 +125,15 @@ def working(what: str) -> Iterator[Callable[[str], None]]:
         yield lambda progress: status.update(f"{what}: {progress}")
 
 
-def duration(seconds: float) -> str:
-    """A length of time, as short as a table needs it."""
-    for size, unit in ((86_400, "d"), (3600, "h"), (60, "min")):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{max(0.0, seconds):.0f} s"
-
-
-def sentence(text: str) -> str:
-    """End a text with one full stop; what EC2 and other systems say may end with one already."""
-    return f"{text.rstrip('. ')}."
-
-
 def fail(message: str, code: int = TROUBLE) -> NoReturn:
     """Say what is wrong on standard error and end with a code: 1 found trouble, 2 wrong use."""
-    Console(stderr=True, highlight=False).print(message, style="red", markup=False, soft_wrap=True)
+    report_error(message)
     raise typer.Exit(code)
+
+
+def report_error(message: str) -> None:
+    """Say what is wrong on standard error."""
+    Console(stderr=True, highlight=False).print(message, style="red", markup=False, soft_wrap=True)
 
 
 @contextmanager

@@ -7,10 +7,10 @@ from typing import Annotated
 import msgspec
 import typer
 
+from eni_tasks.cli.arguments import NodeArgument, OptionalNode
 from eni_tasks.cli.output import (
     TROUBLE,
     JsonFlag,
-    NodeArgument,
     exit_on_error,
     fail,
     print_json,
@@ -18,31 +18,27 @@ from eni_tasks.cli.output import (
     working,
 )
 from eni_tasks.cli.processes import services
-from eni_tasks.cli.status_pages import fleet_page, node_page, work_lines
+from eni_tasks.cli.status_pages import fleet_page, node_page
 from eni_tasks.errors import InvalidInput
 from eni_tasks.model.node import node_name
-from eni_tasks.model.plan import (
-    Action,
-    Assign,
-    AssignIpv6Prefix,
-    AssociateAddress,
-    SetDeleteOnTermination,
-    Unassign,
-)
+from eni_tasks.services.sentences import action_text, work_lines
 from eni_tasks.tasks.registry import QUEUES
 
 
 def status(
-    node: Annotated[str, typer.Argument(metavar="[NODE]", help="One node; the fleet without it.")] = "",
+    node: OptionalNode = None,
     *,
     everything: Annotated[
         bool, typer.Option("--all", "-a", help="List all nodes, not only those that are not at size.")
     ] = False,
     json: JsonFlag = False,
 ) -> None:
-    """Show the state of the fleet, or of one node. Exit code 1 if a pool is not at size or an EC2 action is stopped."""
+    """Show the state of the fleet, or of one NODE.
+
+    Exit code 1 if a pool is not at size, an EC2 action is stopped, reads of EC2 fail, or no node is known.
+    """
     with exit_on_error():
-        name = node_name(node) if node else None
+        name = None if node is None else node_name(node)
         answers = services().status
         if name is not None:
             one = answers.node(name)
@@ -77,26 +73,3 @@ def plan(node: NodeArgument, *, json: JsonFlag = False) -> None:
             print_page(*work_lines(found.work, found.now), *(f"In the way: {each}" for each in found.obstacles))
     if found.trouble:
         raise typer.Exit(TROUBLE)
-
-
-def action_text(action: Action | None) -> str:  # noqa: PLR0911 - one for each action
-    """What an action does, to what."""
-    if action is None:
-        return "nothing"
-    if isinstance(action, Assign):
-        return f"assign {action.count} addresses to {action.interface_id} in {action.subnet_id}"
-    if isinstance(action, SetDeleteOnTermination):
-        return f"have {action.interface_id} deleted together with its instance"
-    if isinstance(action, Unassign):
-        names = ", ".join((*action.prefixes, *action.addresses))
-        return f"unassign {names} from {action.interface_id} in {action.subnet_id}"
-    if isinstance(action, AssignIpv6Prefix):
-        return f"assign an IPv6 prefix to {action.interface_id}"
-    if isinstance(action, AssociateAddress):
-        return f"associate an Elastic IP with {action.primary_address} of {action.interface_id}"
-    groups = ", ".join(action.security_groups)
-    prefix = ", an IPv6 prefix" if action.ipv6_prefix else ""
-    return (
-        f"create an interface in {action.subnet_id} with {action.secondary_count} addresses{prefix} and groups "
-        f"{groups}, attach it to {action.instance_id} at device {action.device_index}"
-    )

@@ -7,11 +7,13 @@ that they cannot disagree.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from ipaddress import IPv4Network
 from typing import TYPE_CHECKING
 
 from eni_tasks.domain.eligibility import eligible, on_other_cards
 from eni_tasks.domain.pool_demand import covered
+from eni_tasks.domain.prefixes import SIZE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,9 +22,15 @@ if TYPE_CHECKING:
     from eni_tasks.model.node import Node
 
 
+@lru_cache(maxsize=4096)
 def expanded(name: str) -> tuple[str, ...]:
     """List the addresses of a prefix; an address is its own only one."""
     return tuple(map(str, IPv4Network(name))) if "/" in name else (name,)
+
+
+def secondary_count(interface: Interface) -> int:
+    """Count the addresses that pods can get from an interface, its primary aside."""
+    return len(interface.addresses) + SIZE * len(interface.prefixes)
 
 
 def pod_addresses(interface: Interface, node: Node) -> tuple[str, ...]:

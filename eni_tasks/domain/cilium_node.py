@@ -113,6 +113,7 @@ def parse_node(obj: CiliumNode, now: float = 0.0) -> Node:
         exclude_interface_tags=eni.exclude_interface_tags or {},
         delete_on_termination=eni.delete_on_termination is not False,
         use_primary_address=bool(eni.use_primary_address),
+        disable_prefix_delegation=bool(eni.disable_prefix_delegation),
         static_ip_tags=ipam.static_ip_tags or {},
         used=frozenset(used or ()),
         pool={address: entry.resource or "" if entry else "" for address, entry in (ipam.pool or {}).items()},

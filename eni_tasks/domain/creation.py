@@ -12,6 +12,7 @@ import msgspec
 
 from eni_tasks.domain import capacity, subnets
 from eni_tasks.domain.eligibility import first_interface, occupying
+from eni_tasks.domain.prefixes import SIZE, delegates
 from eni_tasks.model.network import matches
 from eni_tasks.model.plan import Blocked, CreateInterface, Reason
 
@@ -25,8 +26,14 @@ if TYPE_CHECKING:
 _FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS = 600.0, 6 * 3600.0
 
 
-def create(
-    state: NodeState, policy: Policy, limits: Limits, want_secondaries: int, *, ipv6_prefix: bool = False
+def create(  # noqa: PLR0913 - all that an interface can be given
+    state: NodeState,
+    policy: Policy,
+    limits: Limits,
+    want_secondaries: int,
+    *,
+    prefix_count: int = 0,
+    ipv6_prefix: bool = False,
 ) -> tuple[CreateInterface, str] | Blocked:
     """Decide the interface to create.
 
@@ -35,6 +42,7 @@ def create(
         policy: for tags, and for the bounds of subnets and security groups.
         limits: what the instance type can carry.
         want_secondaries: addresses to ask for besides the primary.
+        prefix_count: /28 prefixes to ask for instead, if above 0; its subnet must have one then.
         ipv6_prefix: whether it is to get an IPv6 prefix, too; its subnet must have IPv6 then.
 
     Returns:
@@ -45,16 +53,20 @@ def create(
     groups = security_groups(state, policy)
     if isinstance(groups, Blocked):
         return groups
-    choice = subnets.choose(state, policy, limits, dual_stack=ipv6_prefix)
+    choice = subnets.choose(state, policy, limits, dual_stack=ipv6_prefix, for_prefix=prefix_count > 0)
     if isinstance(choice, Blocked):
         return choice
     # The subnet gives one address to the interface itself.
-    count = min(want_secondaries, capacity.secondaries_per_interface(limits), choice.room - 1)
+    slots, room = capacity.secondaries_per_interface(limits), choice.room - 1
+    prefixes = min(prefix_count, slots, room // SIZE)
+    count = 0 if prefix_count else min(want_secondaries, slots, room)
     index = next_device_index(interfaces, node)
     action = CreateInterface(
         instance_id=node.instance_id,
         subnet_id=choice.subnet.id,
         secondary_count=count,
+        prefix_count=prefixes,
+        fallback=not prefix_count and delegates(node, limits, policy),
         security_groups=groups,
         device_index=index,
         network_card=limits.network_card,
@@ -63,9 +75,10 @@ def create(
         delete_on_termination=node.delete_on_termination,
         ipv6_prefix=ipv6_prefix,
     )
+    given = f"{prefixes} /28 prefixes for {want_secondaries}" if prefix_count else f"{count} of {want_secondaries}"
     prefix = " and an IPv6 prefix" if ipv6_prefix else ""
     sentence = (
-        f"No attached interface can take more: create one with {count} of {want_secondaries}{prefix} as device {index} "
+        f"No attached interface can take more: create one with {given}{prefix} as device {index} "
         f"in {choice.subnet.id} (rule {choice.rule}, room for {choice.room})."
     )
     return action, sentence

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from eni_tasks.domain.addresses import expanded
 from eni_tasks.domain.eligibility import eligible
 from eni_tasks.domain.eni_entries import eni_entries, usable_pool
+from eni_tasks.domain.prefixes import SIZE
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
     from eni_tasks.model.network import Interface
     from eni_tasks.model.state import NodeState
-
-ADDRESSES_PER_PREFIX = 16
 
 
 class Candidates(NamedTuple):
@@ -36,7 +35,7 @@ class Candidates(NamedTuple):
     @property
     def address_count(self) -> int:
         """How many addresses that is."""
-        return len(self.addresses) + ADDRESSES_PER_PREFIX * len(self.prefixes)
+        return len(self.addresses) + SIZE * len(self.prefixes)
 
 
 def candidates(state: NodeState, excess: int, begun: Collection[str]) -> Candidates | None:
@@ -75,6 +74,6 @@ def _of(
         ]
         return sorted(unused, key=lambda name: name not in begun)
 
-    prefixes = tuple(free(interface.prefixes)[: excess // ADDRESSES_PER_PREFIX])
-    left = excess - ADDRESSES_PER_PREFIX * len(prefixes)
+    prefixes = tuple(free(interface.prefixes)[: excess // SIZE])
+    left = excess - SIZE * len(prefixes)
     return Candidates(interface, tuple(free(interface.addresses)[:left]), prefixes)

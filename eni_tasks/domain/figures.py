@@ -14,6 +14,7 @@ from eni_tasks.domain import capacity, watermark
 from eni_tasks.domain.addresses import pool
 from eni_tasks.domain.eligibility import occupying
 from eni_tasks.domain.eni_entries import usable_pool
+from eni_tasks.domain.prefixes import delegation
 from eni_tasks.model.plan import Figures
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def figures(state: NodeState, policy: Policy, entries: Mapping[str, Eni]) -> Fig
 
     Args:
         state: the node and its interfaces.
-        policy: for the default of pre-allocate.
+        policy: for the default of pre-allocate, and for prefix delegation.
         entries: what the agent is shown of the interfaces, from `eni_entries`.
 
     Returns:
@@ -44,8 +45,8 @@ def figures(state: NodeState, policy: Policy, entries: Mapping[str, Eni]) -> Fig
         return Figures(available=available, used=watermark.used_count(node), interfaces=attached)
     pre_allocate = watermark.pre_allocate(node, policy.pre_allocate_default)
     return msgspec.structs.replace(
-        _against_watermarks(node, available, pre_allocate, cap(state, limits, available)),
-        capacity=capacity.instance_capacity(limits, node, interfaces),
+        _against_watermarks(node, available, pre_allocate, cap(state, policy, limits, available)),
+        capacity=capacity.instance_capacity(limits, node, interfaces, delegation(state, policy)),
         interfaces=attached,
         remaining_interfaces=capacity.remaining_interfaces(limits, node, interfaces),
         free_slots=capacity.free_slots(limits, interfaces),
@@ -67,11 +68,12 @@ def figures_from_object(node: Node, pre_allocate_default: int) -> Figures:
     return _against_watermarks(node, len(node.pool), pre_allocate, node.max_allocate or None)
 
 
-def cap(state: NodeState, limits: Limits, available: int) -> int:
+def cap(state: NodeState, policy: Policy, limits: Limits, available: int) -> int:
     """Give the most addresses the node may hold: its max-allocate as given, else what it can carry.
 
     Args:
         state: the node and its interfaces.
+        policy: for prefix delegation.
         limits: what the instance type can carry.
         available: the addresses that count.
 
@@ -79,7 +81,7 @@ def cap(state: NodeState, limits: Limits, available: int) -> int:
         The cap, less what the node holds without its counting (see `eni_entries`).
     """
     node, interfaces = state.node, state.interfaces or ()
-    fits = capacity.instance_capacity(limits, node, interfaces)
+    fits = capacity.instance_capacity(limits, node, interfaces, delegation(state, policy))
     most = node.max_allocate or fits if fits else 0
     return max(0, most - (len(pool(interfaces, node)) - available))
 

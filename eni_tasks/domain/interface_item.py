@@ -8,12 +8,13 @@ are the adapter's.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from ipaddress import IPv4Network, IPv6Network
+from ipaddress import IPv6Network
 from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
 
+from eni_tasks.domain.prefixes import is_prefix
 from eni_tasks.errors import InvalidInput
 from eni_tasks.model.network import InstanceId, Interface, InterfaceId, SubnetId, VpcId
 
@@ -152,18 +153,19 @@ def _addresses(read: _Item) -> tuple[str, tuple[str, ...]]:
 
 def _prefixes(read: _Item) -> Iterator[str]:
     for prefix in read.ipv4_prefixes or ():
-        yield _block(read, IPv4Network, "Ipv4Prefixes", prefix.ipv4_prefix)
+        text = prefix.ipv4_prefix or ""
+        if not is_prefix(text):
+            what = f"Ipv4Prefixes lists {text!r}, not a /28 prefix of addresses"
+            raise InvalidInput(f"EC2 interface {read.network_interface_id}: {what}.")
+        yield text
 
 
 def _ipv6_prefixes(read: _Item) -> Iterator[str]:
     for prefix in read.ipv6_prefixes or ():
-        yield _block(read, IPv6Network, "Ipv6Prefixes", prefix.ipv6_prefix)
-
-
-def _block(read: _Item, network: type[IPv4Network | IPv6Network], field: str, text: str | None) -> str:
-    try:
-        network(text or "")
-    except ValueError as error:
-        what = f"{field} lists {text or ''!r}, not a block of addresses"
-        raise InvalidInput(f"EC2 interface {read.network_interface_id}: {what}.") from error
-    return text or ""
+        text = prefix.ipv6_prefix or ""
+        try:
+            IPv6Network(text)
+        except ValueError as error:
+            what = f"Ipv6Prefixes lists {text!r}, not a block of addresses"
+            raise InvalidInput(f"EC2 interface {read.network_interface_id}: {what}.") from error
+        yield text

@@ -20,6 +20,7 @@ def assemble(  # noqa: PLR0913 - one value per part of the state
     infrastructure: Infrastructure,
     reserved: dict[str, int],
     cooling_down: frozenset[str],
+    no_prefix: frozenset[str],
     memory: Memory,
     journal: bytes | None,
     now: float,
@@ -40,6 +41,7 @@ def assemble(  # noqa: PLR0913 - one value per part of the state
         infrastructure: what the nodes share.
         reserved: addresses held against each subnet's free count.
         cooling_down: subnets that reported that they are full.
+        no_prefix: subnets that reported that they have no free /28 prefix.
         memory: what earlier runs learned, as stored.
         journal: the entry of an interface creation under way.
         now: Redis' time in seconds.
@@ -67,6 +69,7 @@ def assemble(  # noqa: PLR0913 - one value per part of the state
         infrastructure=infrastructure,
         reserved=reserved,
         cooling_down=cooling_down,
+        no_prefix=no_prefix,
         memory=memory if same else Memory(uid=node.uid, instance_id=node.instance_id),
         stored_memory=memory,
         journal=journal,

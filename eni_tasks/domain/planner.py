@@ -7,21 +7,23 @@ new ones. Only a node that needs nothing releases anything. Nothing here knows h
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from eni_tasks.domain import beside_pool, capacity, creation, given_up, placement, release, watermark
+from eni_tasks.domain import beside_pool, capacity, creation, given_up, placement, prefixes, release, watermark
 from eni_tasks.domain.eligibility import eligible, occupying
 from eni_tasks.domain.eni_entries import eni_entries, unlisted
 from eni_tasks.domain.figures import cap, figures
+from eni_tasks.domain.words import counted
 from eni_tasks.model.network import matches
 from eni_tasks.model.plan import Blocked, CreateInterface, Figures, Plan, Reason, SetDeleteOnTermination, Urgency, utc
 
 if TYPE_CHECKING:
     from eni_tasks.model.network import Limits
     from eni_tasks.model.node import Node, Policy
-    from eni_tasks.model.plan import Action
+    from eni_tasks.model.plan import Action, Assign
     from eni_tasks.model.state import NodeState
 
 # Gates that an operator has to open; the others open by themselves or are meant to be shut.
@@ -34,6 +36,8 @@ _TROUBLE = frozenset(
         Reason.FACTS_TOO_OLD,
     }
 )
+
+_NO_PREFIX = "No /28 prefix can be had now: single addresses instead, and prefixes again later."
 
 
 def plan(state: NodeState, policy: Policy, now: float) -> Plan:
@@ -138,31 +142,43 @@ def _serve(  # noqa: PLR0913 - what the gates let through
     if state.memory.not_running_until > now:
         stopped = f"Instance {node.instance_id} was not running when last tried: it is tried again in a while."
         return _answer(known, None, Reason.NOT_RUNNING, (need, stopped), blocked=True)
-    want = watermark.wanted(
-        needed_count=known.needed,
-        available=known.available,
-        max_above_watermark=node.max_above_watermark,
-        cap=cap(state, limits, known.available),
-        pending_pods=state.pending_pods,
-    )
+    want = _want(state, policy, limits, known)
     if state.pending_pods > known.needed:
         need = f"{need} {state.pending_pods} pods wait there."
     before = (need, hidden) if hidden else (need,)
-    candidates = placement.candidates(state, policy, limits)
-    assign, sentences = placement.place(candidates, want)
-    if assign is not None:
-        return _answer(known, assign, Reason.DEFICIT, (*before, *sentences))
-    created = _no_slot(state, limits, now, any_room=bool(candidates)) or creation.create(
-        state, policy, limits, _secondaries(state, limits, known, want)
-    )
-    if isinstance(created, Blocked) and hidden:
+    step, sentences = _next_step(state, policy, limits, known, want, now)
+    if isinstance(step, Blocked) and hidden:
         # First of all the node lacks what it holds already.
-        why = (need, *sentences, created.sentence, hidden)
+        why = (need, *sentences, hidden)
         return _answer(known, None, Reason.SUBNET_NOT_LISTED, why, blocked=True)
+    if isinstance(step, Blocked):
+        return _answer(known, None, step.reason, (need, *sentences), blocked=True)
+    return _answer(known, step, Reason.DEFICIT, (*before, *sentences))
+
+
+def _next_step(  # noqa: PLR0913 - what the gates let through
+    state: NodeState, policy: Policy, limits: Limits, known: Figures, want: int, now: float
+) -> tuple[Assign | CreateInterface | Blocked, tuple[str, ...]]:
+    """Decide where the next addresses come from, and explain it.
+
+    From the attached interfaces, else from a new one; with prefix delegation from prefixes of both first, then from
+    single addresses of both.
+    """
+    candidates = placement.candidates(state, policy, limits)
+    prefix_count = _prefix_count(state, policy, limits, known, want)
+    assign, sentences = placement.place(candidates, want, prefix_count)
+    if assign is not None:
+        return assign, sentences
+    no_slot = _no_slot(state, limits, now, any_room=bool(candidates))
+    created = no_slot or _create(state, policy, limits, known, want)
+    if prefix_count and (isinstance(created, Blocked) or not created[0].prefix_count):
+        assign, singles = placement.place(candidates, want)
+        sentences = (*sentences, _NO_PREFIX, *singles)
+        if assign is not None:
+            return assign, sentences
     if isinstance(created, Blocked):
-        return _answer(known, None, created.reason, (need, *sentences, created.sentence), blocked=True)
-    action, sentence = created
-    return _answer(known, action, Reason.DEFICIT, (*before, *sentences, sentence))
+        return created, (*sentences, created.sentence)
+    return created[0], (*sentences, created[1])
 
 
 def _with_what_is_beside(pool: Plan, state: NodeState, policy: Policy, limits: Limits, now: float) -> Plan:
@@ -183,15 +199,14 @@ def _with_what_is_beside(pool: Plan, state: NodeState, policy: Policy, limits: L
 def _with_ipv6_interface(pool: Plan, state: NodeState, policy: Policy, limits: Limits, now: float) -> Plan:
     """Create an interface that gets the IPv6 prefix, and what the pool wants of a new interface."""
     node, known = state.node, pool.figures
-    secondaries = pool.action.secondary_count if isinstance(pool.action, CreateInterface) else 0
+    want = 0 if pool.action is None else _want(state, policy, limits, known)
     all_attached = f"All {limits.max_interfaces} interfaces that {node.name} can carry are attached."
     created = (
         Blocked(Reason.AT_CAPACITY, all_attached)
         if capacity.free_slots(limits, state.interfaces or ()) <= 0
-        else _refused_interface(state, limits, now)
-        or creation.create(state, policy, limits, secondaries, ipv6_prefix=True)
+        else _refused_interface(state, limits, now) or _create(state, policy, limits, known, want, ipv6_prefix=True)
     )
-    if not isinstance(created, Blocked) and (pool.action is not None or _secondaries(state, limits, known, 0) >= 0):
+    if not isinstance(created, Blocked) and (pool.action is not None or _fits(state, policy, limits, known) >= 0):
         return _first(pool, created[0], Reason.IPV6, f"The agent of {node.name} asks for IPv6 addresses. {created[1]}")
     why = created.sentence if isinstance(created, Blocked) else f"Its max-allocate is {node.max_allocate}."
     sentence = (
@@ -213,11 +228,43 @@ def _first(pool: Plan, action: Action, reason: Reason, sentence: str) -> Plan:
     )
 
 
-def _secondaries(state: NodeState, limits: Limits, known: Figures, want: int) -> int:
-    # Where pods may get primaries, the new interface's own counts against the cap as well.
+def _want(state: NodeState, policy: Policy, limits: Limits, known: Figures) -> int:
+    return watermark.wanted(
+        needed_count=known.needed,
+        available=known.available,
+        max_above_watermark=state.node.max_above_watermark,
+        cap=cap(state, policy, limits, known.available),
+        pending_pods=state.pending_pods,
+    )
+
+
+def _fits(state: NodeState, policy: Policy, limits: Limits, known: Figures) -> int:
+    """Count what a new interface may hold besides its primary; one that pods may get counts against the cap, too."""
     primaries = 1 if state.node.use_primary_address else 0
-    most = cap(state, limits, known.available)
-    return watermark.capped(want + primaries, available=known.available, cap=most) - primaries
+    return max(0, cap(state, policy, limits, known.available) - known.available) - primaries
+
+
+def _prefix_count(  # noqa: PLR0913 - what the gates let through
+    state: NodeState, policy: Policy, limits: Limits, known: Figures, want: int, fits: int | None = None
+) -> int:
+    if not prefixes.delegates(state.node, limits, policy):
+        return 0
+    if fits is None:
+        fits = cap(state, policy, limits, known.available) - known.available
+    return prefixes.count(want, fits)
+
+
+def _create(  # noqa: PLR0913 - what the gates let through
+    state: NodeState, policy: Policy, limits: Limits, known: Figures, want: int, *, ipv6_prefix: bool = False
+) -> tuple[CreateInterface, str] | Blocked:
+    """Decide the interface to create: with prefixes if a subnet has them, else with single addresses."""
+    fits = _fits(state, policy, limits, known)
+    create = partial(creation.create, state, policy, limits, ipv6_prefix=ipv6_prefix)
+    if prefix_count := _prefix_count(state, policy, limits, known, want, fits):
+        created = create(want, prefix_count=prefix_count)
+        if not isinstance(created, Blocked):
+            return created
+    return create(max(0, min(want, fits)))
 
 
 def _no_slot(state: NodeState, limits: Limits, now: float, *, any_room: bool) -> Blocked | None:
@@ -225,7 +272,7 @@ def _no_slot(state: NodeState, limits: Limits, now: float, *, any_room: bool) ->
     most = limits.max_interfaces
     if capacity.free_slots(limits, state.interfaces or ()) > 0:
         return _refused_interface(state, limits, now)
-    all_attached = f"All {most} interfaces that {node.name} can carry are attached"
+    all_attached = f"All interfaces that {node.name} can carry ({most}) are attached"
     if any_room:
         return Blocked(
             Reason.NO_SUBNET, f"{all_attached}, and the subnets of those with room are full: free addresses there."
@@ -318,13 +365,13 @@ def _no_capacity(node: Node, limits: Limits) -> str:
     if capacity.addresses_per_interface(limits, node) == 0:
         return f"The interfaces of {node.name} carry no address besides their own: use a larger instance type."
     return (
-        f"All {most} interfaces that {node.name} can carry are attached and none may serve pods: detach or include "
+        f"All interfaces that {node.name} can carry ({most}) are attached and none may serve pods: detach or include "
         "some, or use a larger instance type."
     )
 
 
 def _holds(node: Node, known: Figures) -> str:
-    return f"{node.name} holds {known.available} addresses, {known.used} used"
+    return f"{node.name} holds {counted(known.available, 'address')}, {known.used} used"
 
 
 def _releasing_nothing(state: NodeState, policy: Policy, now: float, decided: Plan) -> Plan:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from eni_tasks.domain.prefixes import SIZE
 from eni_tasks.model.network import matches
 from eni_tasks.model.plan import Blocked, Reason
 
@@ -50,13 +51,24 @@ def room(subnet_id: SubnetId, state: NodeState, policy: Policy) -> int:
     return max(0, subnet.free - state.reserved.get(subnet_id, 0))
 
 
+def prefix_room(subnet_id: SubnetId, state: NodeState, policy: Policy) -> int:
+    """Count the /28 prefixes that a subnet may give to this node now; arguments as of `room`.
+
+    Returns:
+        The most that its free addresses allow; 0 if it said a while ago that it has no prefix.
+    """
+    return 0 if subnet_id in state.no_prefix else room(subnet_id, state, policy) // SIZE
+
+
 def has_ipv6(subnet_id: SubnetId, state: NodeState, policy: Policy) -> bool:
     """Tell whether a subnet has an IPv6 block, and may be used; arguments as of `room`."""
     subnet = state.infrastructure.subnets.get(subnet_id)
     return subnet is not None and bool(subnet.ipv6_cidr) and _permitted(subnet, policy)
 
 
-def choose(state: NodeState, policy: Policy, limits: Limits, *, dual_stack: bool = False) -> Choice | Blocked:
+def choose(
+    state: NodeState, policy: Policy, limits: Limits, *, dual_stack: bool = False, for_prefix: bool = False
+) -> Choice | Blocked:
     """Choose the subnet for a new interface.
 
     Args:
@@ -64,6 +76,7 @@ def choose(state: NodeState, policy: Policy, limits: Limits, *, dual_stack: bool
         policy: for the filters that keep subnets from all nodes.
         limits: for the room the node's own subnet must have to be preferred.
         dual_stack: whether the subnet must have an IPv6 block.
+        for_prefix: whether it must be able to give a /28 prefix, as far as that is known.
 
     Returns:
         The choice, or why there is none.
@@ -79,9 +92,12 @@ def choose(state: NodeState, policy: Policy, limits: Limits, *, dual_stack: bool
         rules = [selected]
     else:
         rules = _default_rules(local, state, policy, limits)
+    if for_prefix:
+        rules = [(rule, [s for s in candidates if prefix_room(s.id, state, policy)]) for rule, candidates in rules]
+    least = 1 + SIZE if for_prefix else _LEAST_ROOM_FOR_INTERFACE
     for rule, candidates in rules:
         with_room = [(room(subnet.id, state, policy), subnet) for subnet in candidates]
-        with_room = [(free, subnet) for free, subnet in with_room if free >= _LEAST_ROOM_FOR_INTERFACE]
+        with_room = [(free, subnet) for free, subnet in with_room if free >= least]
         if with_room:
             free, subnet = min(with_room, key=lambda pair: (-pair[0], pair[1].id))
             return Choice(subnet, free, rule)

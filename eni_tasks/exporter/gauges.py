@@ -59,6 +59,7 @@ def of_state(summary: StateSummary) -> Iterator[Sample]:
         zone = subnet.availability_zone
         yield Sample("ipam_available_ips_per_subnet", (subnet.id, zone), subnet.available)
         yield Sample("subnet_cooling_down", (subnet.id,), subnet.cooling_down_until is not None)
+        yield Sample("subnet_without_prefix", (subnet.id,), subnet.no_prefix_until is not None)
 
 
 def of_fleet(nodes: Sequence[NodeStatus], now: float) -> Iterator[Sample]:

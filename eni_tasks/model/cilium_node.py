@@ -68,6 +68,7 @@ class EniSpec(Value, frozen=True, rename="kebab"):
     exclude_interface_tags: Tags | None = None
     delete_on_termination: bool | None = None
     use_primary_address: bool | None = None
+    disable_prefix_delegation: bool | None = None
 
 
 class PoolEntry(Value, frozen=True, gc=False):

@@ -6,7 +6,7 @@ import re
 from enum import StrEnum
 
 from eni_tasks.errors import InvalidInput
-from eni_tasks.model.network import InstanceId, NodeName, SubnetId, Value, VpcId
+from eni_tasks.model.network import InstanceId, InterfaceId, NodeName, SubnetId, Value, VpcId
 
 # An RFC 1123 subdomain, as Kubernetes demands of an object's name.
 NODE_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
@@ -19,7 +19,7 @@ def node_name(node: object) -> NodeName:
         InvalidInput: no node can have that name.
     """
     if not isinstance(node, str) or not NODE_NAME.fullmatch(node):
-        raise InvalidInput(f"node={node!r} is not the name of a node (such as ip-10-0-1-2.ec2.internal)")
+        raise InvalidInput(f"{node!r} is not the name of a node (such as ip-10-0-1-2.ec2.internal)")
     return NodeName(node)
 
 
@@ -84,6 +84,7 @@ class Node(Value, frozen=True):
     exclude_interface_tags: dict[str, str] = {}
     delete_on_termination: bool = True
     use_primary_address: bool = False
+    disable_prefix_delegation: bool = False
     static_ip_tags: dict[str, str] = {}
     used: frozenset[str] = frozenset()
     pool: dict[str, str] = {}
@@ -140,6 +141,7 @@ class Memory(Value, frozen=True):
     not_running_until: float = 0.0  # Redis seconds; the instance was stopped
     ipv6: Setback = Setback()  # the last try to get an IPv6 prefix
     static_address: Setback = Setback()  # the last try to associate an Elastic IP
+    fell_back: frozenset[InterfaceId] = frozenset()  # got single addresses only because there was no free /28 prefix
     reasons: tuple[str, ...] = ()  # of the last run, for people
     last_action: str = ""
     trouble: str = ""  # shown in status.ipam.operator-status.error; "" when all is well
@@ -157,6 +159,7 @@ class Policy(Value, frozen=True):
     release_delay_seconds: float = 180.0  # an address must have been in excess for this long
     ipv6: bool = False
     static_addresses: bool = False
+    prefix_delegation: bool = False
     interface_tags: dict[str, str] = {}
     subnet_ids_filter: tuple[str, ...] = ()
     subnet_tags_filter: dict[str, str] = {}

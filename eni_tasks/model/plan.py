@@ -76,17 +76,23 @@ class Figures(Value, frozen=True):
 
 
 class Assign(Value, frozen=True, tag="assign"):
-    """Assign `count` more secondary addresses to an interface that is attached."""
+    """Assign more to an interface that is attached: `count` secondary addresses, or `prefix_count` /28 prefixes.
+
+    Exactly one of both is above 0. With `fallback` the interface gets single addresses for lack of a prefix.
+    """
 
     interface_id: InterfaceId
     subnet_id: SubnetId
-    count: int
+    count: int = 0
+    prefix_count: int = 0
+    fallback: bool = False
 
 
 class CreateInterface(Value, frozen=True, tag="create"):
-    """Create an interface with `secondary_count` addresses besides its primary, and attach it.
+    """Create an interface with `secondary_count` addresses or `prefix_count` /28 prefixes, and attach it.
 
-    With `ipv6_prefix` it also gets a /80.
+    The primary address comes on top. With `ipv6_prefix` it also gets a /80. With `fallback` it gets single addresses
+    for lack of a prefix.
     """
 
     instance_id: InstanceId
@@ -99,6 +105,8 @@ class CreateInterface(Value, frozen=True, tag="create"):
     delete_on_termination: bool
     network_card: int = 0
     ipv6_prefix: bool = False
+    prefix_count: int = 0
+    fallback: bool = False
 
 
 class AssignIpv6Prefix(Value, frozen=True, tag="assign-ipv6-prefix"):

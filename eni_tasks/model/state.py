@@ -49,14 +49,13 @@ class NodeState(Value, frozen=True):
     `obj` is the stored CiliumNode and `node` its effective reading. `facts` and `limits` are those of its
     instance and type, None while unknown. `limits_requested` tells a type that EC2 did not know from one that
     was never asked for. `reserved` are addresses held against each subnet's free count, `cooling_down` the
-    subnets that reported that they are full. `memory` is what applies to this uid and instance,
-    `stored_memory` the entry as Redis holds it. `journal` is the entry of an interface creation under way.
-    `publish_failure` is why the object could not be written lately ("" if it could). `generation` is the state
-    generation, `restores` how often the API server's objects went back in time. `read_failure` is why the last read of
-    EC2 failed ("" if it succeeded).
-    `instance_owner` is the node that the instance belongs to: the one that has named it for longest. `pending_pods` are
-    the node's pods that wait, those on the host's network not counted; 0 while nobody looks. `now` is Redis' time in
-    seconds.
+    subnets that reported that they are full, `no_prefix` those that reported that they have no free /28 prefix.
+    `memory` is what applies to this uid and instance, `stored_memory` the entry as Redis holds it. `journal` is the
+    entry of an interface creation under way. `publish_failure` is why the object could not be written lately ("" if
+    it could). `generation` is the state generation, `restores` how often the API server's objects went back in time.
+    `read_failure` is why the last read of EC2 failed ("" if it succeeded). `instance_owner` is the node that the
+    instance belongs to: the one that has named it for longest. `pending_pods` are the node's pods that wait, those on
+    the host's network not counted; 0 while nobody looks. `now` is Redis' time in seconds.
     """
 
     node: Node
@@ -68,6 +67,7 @@ class NodeState(Value, frozen=True):
     infrastructure: Infrastructure = Infrastructure()
     reserved: dict[str, int] = {}
     cooling_down: frozenset[str] = frozenset()
+    no_prefix: frozenset[str] = frozenset()
     memory: Memory = Memory()
     stored_memory: Memory = Memory()
     journal: bytes | None = None

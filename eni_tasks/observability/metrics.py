@@ -88,6 +88,12 @@ FLEET = (
         "1 while no node chooses the subnet, because it reported that it is full",
         _SUBNET,
     ),
+    Metric(
+        "subnet_without_prefix",
+        Kind.GAUGE,
+        "1 while no node asks the subnet for a /28 prefix, because it reported that it has none",
+        _SUBNET,
+    ),
     Metric("orphans", Kind.GAUGE, "Unattached interfaces of ours that no node claims, as the collector last saw them"),
 )
 

@@ -87,8 +87,12 @@ class Ec2(Protocol):
         tags: Mapping[str, str],
         client_token: str,
         ipv6_prefix: bool = False,
+        prefix_count: int = 0,
     ) -> Interface:
-        """Create an interface; the same token with the same parameters answers the same interface."""
+        """Create an interface; the same token with the same parameters answers the same interface.
+
+        At most one of `secondary_count` and `prefix_count` (/28 prefixes) is above 0.
+        """
         ...
 
     def attach_interface(
@@ -103,6 +107,10 @@ class Ec2(Protocol):
 
     def assign_addresses(self, interface_id: InterfaceId, count: int) -> tuple[str, ...]:
         """Assign `count` more secondary addresses; returns the new ones, as EC2 confirmed them."""
+        ...
+
+    def assign_prefixes(self, interface_id: InterfaceId, count: int) -> tuple[str, ...]:
+        """Assign `count` more /28 prefixes; returns the new ones (such as "10.0.1.16/28"), as EC2 confirmed them."""
         ...
 
     def unassign(self, interface_id: InterfaceId, addresses: Sequence[str], prefixes: Sequence[str]) -> None:

@@ -24,8 +24,11 @@ from itertools import count
 import msgspec
 
 from eni_tasks.domain import setbacks
+from eni_tasks.domain.addresses import secondary_count
 from eni_tasks.domain.creation import note_acceptance
 from eni_tasks.domain.eligibility import occupying
+from eni_tasks.domain.prefixes import SIZE, note_fallback
+from eni_tasks.domain.words import counted
 from eni_tasks.errors import Ec2Error, Ec2Reaction, LeaseLost
 from eni_tasks.model.network import Interface, InterfaceId
 from eni_tasks.model.node import Setback
@@ -44,7 +47,9 @@ REPLACED = "the instance was replaced"
 # These answers to a create may be about its IPv6 prefix.
 _OF_THE_REQUEST = frozenset({Ec2Reaction.OUR_FAULT, Ec2Reaction.NODE_OVER})
 # After these answers to a repeated create the interface certainly does not exist.
-_NOT_CREATED = frozenset({Ec2Reaction.SUBNET_FULL, Ec2Reaction.STALE_VIEW, Ec2Reaction.OUR_FAULT})
+_NOT_CREATED = frozenset(
+    {Ec2Reaction.SUBNET_FULL, Ec2Reaction.NO_PREFIX, Ec2Reaction.STALE_VIEW, Ec2Reaction.OUR_FAULT}
+)
 
 
 class InterfaceCreator:
@@ -78,7 +83,7 @@ class InterfaceCreator:
             step=CreationStep.INTENT,
             token=uuid.uuid4().hex,
             request=action,
-            reservation=new_reservation(action.subnet_id, action.secondary_count + 1),
+            reservation=new_reservation(action.subnet_id, 1 + action.secondary_count + SIZE * action.prefix_count),
             begun_at=state.now,
             device_index=action.device_index,
             generation=state.generation,
@@ -144,6 +149,7 @@ class InterfaceCreator:
                     tags=request.tags,
                     client_token=creation.token,
                     ipv6_prefix=request.ipv6_prefix,
+                    prefix_count=request.prefix_count,
                 ),
                 urgent=urgent,
                 draw=draw,
@@ -155,9 +161,11 @@ class InterfaceCreator:
                 # The journal stays: a repeated create with the same token shows whether it exists.
                 return Step(stop=True, failed=True, shared=error.reaction in SHARED, trouble=str(error))
             dropped = Outcome(journal=b"", reservation=creation.reservation)
-            step = react_to_refusal(self._mutator, error, claim, state, request.subnet_id, dropped)
+            step = react_to_refusal(
+                self._mutator, error, claim, state, request.subnet_id, dropped, for_prefix=bool(request.prefix_count)
+            )
             return self._without_ipv6(state, step, error) if request.ipv6_prefix else step
-        taken = len(interface.addresses) + 1
+        taken = 1 + secondary_count(interface)
         created = msgspec.structs.replace(
             creation,
             step=CreationStep.CREATED,
@@ -169,7 +177,7 @@ class InterfaceCreator:
         # Counted once it is recorded, so that a create that is repeated for lack of an answer counts once.
         subnet = {"subnet_id": interface.subnet_id}
         self._mutator.counters.count("ipam_interface_creation_ops", subnet)
-        self._mutator.counters.count("ipam_ip_allocation_ops", subnet, len(interface.addresses))
+        self._mutator.counters.count("ipam_ip_allocation_ops", subnet, taken - 1)
         return created
 
     def _without_ipv6(self, state: NodeState, step: Step, error: Ec2Error) -> Step:
@@ -294,7 +302,7 @@ class InterfaceCreator:
     def _complete(self, claim: Claim, state: NodeState, creation: Creation, *, urgent: bool) -> Step:
         interface = creation.created
         did = (
-            f"created {interface.id} in {interface.subnet_id} with {len(interface.addresses)} addresses, "
+            f"created {interface.id} in {interface.subnet_id} with {counted(secondary_count(interface), 'address')}, "
             f"attached at device {interface.device_index}"
         )
         trouble = ""
@@ -311,18 +319,16 @@ class InterfaceCreator:
                 creation = msgspec.structs.replace(
                     creation, request=msgspec.structs.replace(creation.request, delete_on_termination=False)
                 )
-        fields: dict[str, str | int | float] = {
-            "node": claim.name,
-            "interface": interface.id,
-            "subnet": interface.subnet_id,
-            "count": len(interface.addresses),
-        }
+        fields = {"node": claim.name, "interface": interface.id, "subnet": interface.subnet_id}
+        counts = {"count": secondary_count(interface), "prefixes": len(interface.prefixes)}
         interfaces = _with_created(state, creation)
-        outcome = Outcome(event=("CreateNetworkInterface", fields))
+        outcome = Outcome(event=("CreateNetworkInterface", {**fields, **counts}))
         if trouble and interfaces is not None:
             outcome = msgspec.structs.replace(outcome, instance_id=creation.request.instance_id, interfaces=interfaces)
         self._end(claim, outcome)
         memory = note_acceptance(state.memory)
+        if creation.request.fallback:
+            memory = note_fallback(memory, interface.id, interfaces or (interface,))
         if creation.request.ipv6_prefix:
             why = f"EC2 gave {interface.id} no IPv6 prefix, although it was asked for."
             setback = Setback() if interface.ipv6_prefixes else setbacks.again(memory.ipv6, why, self._state.now())

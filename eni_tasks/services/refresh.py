@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from eni_tasks.domain.addresses import secondary_count
 from eni_tasks.domain.cilium_node import parse_node
 from eni_tasks.domain.figures import figures_from_object
 from eni_tasks.domain.lacking import (
@@ -29,6 +30,7 @@ from eni_tasks.domain.lacking import (
 from eni_tasks.domain.planner import plan
 from eni_tasks.domain.status import next_write
 from eni_tasks.domain.watermark import in_order
+from eni_tasks.domain.words import counted
 from eni_tasks.errors import Ec2Error, Ec2Reaction, InvalidInput, NodeGone
 from eni_tasks.model.cilium_node import CiliumNode
 from eni_tasks.model.network import Infrastructure, InstanceId, Interface, Limits, NodeName, VpcId
@@ -178,8 +180,10 @@ class Refresh:
                 f"mutation is pending. It is read again in {self._settle_seconds:.0f} s; nothing is changed until then."
             )
             return report | {"believed": False, "explanation": [said]}
-        interfaces, addresses = len(facts.interfaces), sum(len(i.addresses) for i in facts.interfaces)
-        said = f"{node.instance_id} has {interfaces} interfaces with {addresses} secondary addresses."
+        interfaces, addresses = len(facts.interfaces), sum(secondary_count(i) for i in facts.interfaces)
+        said = (
+            f"{node.instance_id} has {counted(interfaces, 'interface')} with {counted(addresses, 'secondary address')}."
+        )
         return report | {"believed": True, "interfaces": interfaces, "addresses": addresses, "explanation": [said]}
 
     # -- reading ---------------------------------------------------------------------------------

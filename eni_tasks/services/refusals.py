@@ -19,6 +19,8 @@ from eni_tasks.model.work import Claim
 from eni_tasks.services.mutate import Mutator
 
 COOLDOWN_SECONDS = 120.0  # as AWS's own controllers do after "subnet full"
+# A subnet without a free prefix is asked again after this; the wait doubles while it has none.
+NO_PREFIX_SECONDS, NO_PREFIX_LONGEST_SECONDS = 120.0, 1800.0
 NOT_RUNNING_SECONDS = 60.0
 ACCOUNT_WAIT_SECONDS = 60.0
 
@@ -68,6 +70,8 @@ def react_to_refusal(  # noqa: PLR0913 - a refusal and all that it was about
     node_state: NodeState,
     subnet_id: SubnetId,
     outcome: Outcome = NOTHING_ELSE,
+    *,
+    for_prefix: bool = False,
 ) -> Step:
     """React to a refused mutation.
 
@@ -78,9 +82,10 @@ def react_to_refusal(  # noqa: PLR0913 - a refusal and all that it was about
         node_state: what the decision was based on.
         subnet_id: where the addresses were to come from.
         outcome: what else is to be recorded, unless the answer is ambiguous.
+        for_prefix: whether /28 prefixes were asked for.
 
     Returns:
-        The step. After "subnet full" the run plans again at once; everything else ends it.
+        The step. After "subnet full" and "no prefix" the run plans again at once; everything else ends it.
 
     Raises:
         LeaseLost: the journal is no longer this claim's to write.
@@ -89,9 +94,9 @@ def react_to_refusal(  # noqa: PLR0913 - a refusal and all that it was about
     record_refusal(mutator, error, claim, node_state, outcome)
     text = f"{error.action} for instance {node.instance_id}: {error.code}: {error.message}"
     match error.reaction:
-        case Ec2Reaction.SUBNET_FULL:
-            state.network.cool_down(subnet_id, COOLDOWN_SECONDS)
-            return Step(did=f"subnet {subnet_id} is full", trouble=text)
+        case Ec2Reaction.SUBNET_FULL | Ec2Reaction.NO_PREFIX:
+            only_prefix = for_prefix and error.reaction is Ec2Reaction.NO_PREFIX
+            return Step(did=_note_no_room(mutator, subnet_id, only_prefix=only_prefix), trouble=text)
         case Ec2Reaction.INSTANCE_FULL:
             return Step(stop=True, trouble=text, memory=note_refusal(memory, node, state.now()))
         case Ec2Reaction.NOT_RUNNING:
@@ -106,6 +111,15 @@ def react_to_refusal(  # noqa: PLR0913 - a refusal and all that it was about
             return Step(stop=True, again_after_seconds=wait)
         case _:
             return Step(stop=True, failed=True, shared=error.reaction in SHARED, trouble=text)
+
+
+def _note_no_room(mutator: Mutator, subnet_id: SubnetId, *, only_prefix: bool) -> str:
+    network = mutator.state.network
+    if only_prefix:
+        network.note_no_prefix(subnet_id, first_seconds=NO_PREFIX_SECONDS, longest_seconds=NO_PREFIX_LONGEST_SECONDS)
+        return f"subnet {subnet_id} has no free /28 prefix"
+    network.cool_down(subnet_id, COOLDOWN_SECONDS)
+    return f"subnet {subnet_id} is full"
 
 
 def record_refusal(  # noqa: PLR0913 - a refusal and all that it was about

@@ -88,7 +88,7 @@ def read_node(keys: Keys, name: NodeName) -> Script:
     """Read everything that a decision about one node looks at."""
     touched = [keys.nodes, keys.versions, keys.memory, keys.journal, keys.infrastructure, keys.ledger]
     touched += [keys.cooldowns, keys.limits, keys.generation, keys.generation_times, keys.switches]
-    touched += [keys.publish_failures, keys.pending_pods]
+    touched += [keys.publish_failures, keys.pending_pods, keys.no_prefix]
     return Script("read_node", touched, [name, keys.facts(""), keys.claimants(""), *FACTS_FIELDS])
 
 

@@ -10,7 +10,7 @@ import uuid
 from redis.exceptions import NoPermissionError
 
 from eni_tasks.model.network import NodeName, Value
-from eni_tasks.state.connection import Connection, milliseconds, time_ms, translated
+from eni_tasks.state.connection import Connection, milliseconds, time_ms
 from eni_tasks.state.decoding import scored, seconds, text
 
 
@@ -74,7 +74,7 @@ class Coordination:
 
     def _run_id(self) -> str:
         """The id of the server's present run; "" if it does not say."""
-        with translated():
+        with self._connection.translated():
             try:
                 return str(self._connection.client.info("server").get("run_id", ""))
             except NoPermissionError:
@@ -94,7 +94,11 @@ class Coordination:
 
     def take_slot(self, name: str, seconds: float) -> bool:
         """True for exactly one caller per `seconds`: the one that starts a periodic pass."""
-        (taken,) = self._connection.send(("SET", self._keys.slot(name), 1, "NX", "PX", milliseconds(seconds)))
+        key, period_ms = self._keys.slot(name), milliseconds(seconds)
+        taken, left_ms = self._connection.send(("SET", key, 1, "NX", "PX", period_ms), ("PTTL", key))
+        if not 0 <= left_ms <= period_ms:
+            # Taken for good, or for the period of an earlier setting.
+            self._connection.send(("PEXPIRE", key, period_ms))
         return bool(taken)
 
     def progress(self) -> Progress:

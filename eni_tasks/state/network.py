@@ -1,4 +1,4 @@
-"""What the nodes share: infrastructure, limits of instance types, and cooldowns of subnets.
+"""What the nodes share: infrastructure, limits of instance types, and subnets that have no room or no block.
 
 Every method raises StateUnavailable when Redis does not answer.
 """
@@ -12,7 +12,7 @@ import msgspec
 from eni_tasks.model.network import Infrastructure, Limits, SubnetId, VpcId
 from eni_tasks.state.commands import encode
 from eni_tasks.state.connection import DAY_MS, Connection, milliseconds, time_ms
-from eni_tasks.state.decoding import decoded, number, text
+from eni_tasks.state.decoding import decoded, number, seconds, text
 from eni_tasks.state.keys import Keys
 
 # For so long interfaces that were left behind are looked for in a VPC whose last node is gone.
@@ -100,6 +100,23 @@ class NetworkCache:
         """Let no node choose a subnet for a while: it reported that it is full."""
         until = self._connection.now_ms() + milliseconds(seconds)
         self._connection.send(("ZADD", self._keys.cooldowns, until, subnet_id))
+
+    def note_no_prefix(self, subnet_id: SubnetId, *, first_seconds: float, longest_seconds: float) -> None:
+        """Let no node ask a subnet for a /28 prefix for a while: it reported that it has none.
+
+        Args:
+            subnet_id: the subnet.
+            first_seconds: the wait; it doubles while the subnet reports the same again soon after.
+            longest_seconds: the longest wait.
+        """
+        waits = (milliseconds(first_seconds), milliseconds(longest_seconds))
+        self._connection.run("note_no_prefix", [self._keys.no_prefix], [subnet_id, *waits, DAY_MS])
+
+
+def without_prefix(keys: Keys, entries: Mapping[bytes, bytes], now: float) -> dict[str, float]:
+    """Decode which subnets are not to be asked for a /28 prefix now, and until when; times in Redis seconds."""
+    ends = {text(name): seconds(f"{keys.no_prefix} {text(name)}", at.split(b" ")[0]) for name, at in entries.items()}
+    return {name: end for name, end in ends.items() if end > now}
 
 
 def decode_limits(keys: Keys, instance_type: str, value: bytes | None, now_ms: int) -> tuple[Limits | None, bool]:

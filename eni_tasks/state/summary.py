@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from ipaddress import IPv4Network
 
 from eni_tasks.model.network import Infrastructure, NodeName, SubnetId, Value
 from eni_tasks.model.work import NODE_WORK, Pause, WorkKind
 from eni_tasks.state.connection import Command, Connection, Script, time_ms
 from eni_tasks.state.decoding import prose, scored, seconds, text
 from eni_tasks.state.limiter import LIMITS, decode_pause
-from eni_tasks.state.network import NetworkCache, decode_ledger
+from eni_tasks.state.network import NetworkCache, decode_ledger, without_prefix
 
 PORTION_COUNT = 1000  # work hashes asked for at once
+_KEPT_BY_AWS = 5  # addresses of each subnet: network, router, DNS, one for later, broadcast
 
 
 class WorkState(StrEnum):
@@ -91,7 +93,9 @@ class BreakerSummary(Value, frozen=True):
 class SubnetSummary(Value, frozen=True):
     """A subnet of the known VPCs: `free` addresses when it was described, `reserved` of them taken since.
 
-    `cooling_down_until` is set while no node chooses the subnet, because it reported that it is full.
+    `size` is how many addresses it has in all, without the five that AWS keeps; 0 while unknown. `cooling_down_until`
+    is set while no node chooses the subnet, because it reported that it is full; `no_prefix_until` while none asks it
+    for a /28 prefix, because it reported that it has none.
     """
 
     id: SubnetId
@@ -99,6 +103,8 @@ class SubnetSummary(Value, frozen=True):
     free: int
     reserved: int
     cooling_down_until: float | None
+    no_prefix_until: float | None = None
+    size: int = 0
 
     @property
     def available(self) -> int:
@@ -171,6 +177,7 @@ class Summary:
             "switches": ("HMGET", keys.switches, "pause", "read_at", "read_failure"),
             "ledger": ("HGETALL", keys.ledger),
             "cooldowns": ("ZRANGE", keys.cooldowns, 0, -1, "WITHSCORES"),
+            "no_prefix": ("HGETALL", keys.no_prefix),
             "orphans": ("ZCARD", keys.orphans),
             "deficits": ("ZCARD", keys.deficits),
             "first_deficit": ("ZRANGE", keys.deficits, 0, 0, "WITHSCORES"),
@@ -206,7 +213,12 @@ class Summary:
                 for until, why in [answers[f"breaker {action}"]]
                 if until is not None
             },
-            subnets=_subnets(infrastructure, held, {name: until for name, until in cooling.items() if until > now}),
+            subnets=_subnets(
+                infrastructure,
+                held,
+                {name: until for name, until in cooling.items() if until > now},
+                without_prefix(keys, answers["no_prefix"], now),
+            ),
             infrastructure_at=infrastructure.described_at if infrastructure else None,
             inventory_at=seconds(f"{keys.switches} read_at", read_at) or None,
             read_failure=prose(failure),
@@ -282,7 +294,10 @@ def _bucket(bucket: tuple[float, float], values: Sequence[bytes]) -> BucketSumma
 
 
 def _subnets(
-    infrastructure: Infrastructure | None, held: Mapping[str, int], cooling: Mapping[str, float]
+    infrastructure: Infrastructure | None,
+    held: Mapping[str, int],
+    cooling: Mapping[str, float],
+    no_prefix: Mapping[str, float],
 ) -> tuple[SubnetSummary, ...]:
     return tuple(
         SubnetSummary(
@@ -291,6 +306,15 @@ def _subnets(
             free=subnet.free,
             reserved=held.get(subnet.id, 0),
             cooling_down_until=cooling.get(subnet.id),
+            no_prefix_until=no_prefix.get(subnet.id),
+            size=_size(subnet.cidr),
         )
         for subnet in (infrastructure.subnets.values() if infrastructure else ())
     )
+
+
+def _size(cidr: str) -> int:
+    try:
+        return max(0, IPv4Network(cidr, strict=False).num_addresses - _KEPT_BY_AWS)
+    except ValueError:
+        return 0

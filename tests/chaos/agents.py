@@ -30,8 +30,8 @@ PRE_ALLOCATE = 8
 NODES_PATH = "/apis/cilium.io/v2/ciliumnodes"
 INSIST_SECONDS = 30.0
 EXCHANGES_PER_STEP = 0.08
-# A share of the nodes goes up and down, each for as many steps that there is something to give back.
-UNSTEADY_SHARE, TURNS_PER_STEP, SWING = 0.5, 0.05, 8
+# A share of the nodes goes up and down, each for so many steps that there is something to give back; few are exchanged.
+UNSTEADY_SHARE, TURNS_PER_STEP, SWING, EXCHANGED_SHARE = 0.5, 0.05, 8, 0.1
 LATE_SHARE = 0.3  # of the answers to marks: not in this report, but in a later one
 NEVER: Position = (10**9, 0)
 
@@ -96,7 +96,8 @@ class Nodes:
     def step(self) -> None:
         """Pods come or go on one node, more of them coming; now and then a machine is exchanged."""
         agent = self._rng.choice(list(self.agents.values()))
-        if self._rng.random() < EXCHANGES_PER_STEP:
+        exchanged = EXCHANGES_PER_STEP * (EXCHANGED_SHARE if agent.unsteady else 1)
+        if self._rng.random() < exchanged:
             self._rng.choice((self.replace, self.replace_in_place, self.exchange))(agent.name)
         else:
             change = self._rng.randint(-3, 6)

@@ -1,12 +1,16 @@
-"""What the tests of whole systems share: one over unsteady wires, and the logs of a system whose test fails."""
+"""What the tests of whole systems share: unsteady wires, a browser, and the logs of a system whose test fails."""
 
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import unsteady
+from browsing import chromium
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 
 @pytest.fixture(scope="module")
@@ -21,6 +25,12 @@ def system() -> Iterator[unsteady.Unsteady]:
 def at_rest(system: unsteady.Unsteady) -> None:
     """Nothing is left of an earlier test."""
     system.comes_to_rest()
+
+
+@pytest.fixture
+def browser() -> Iterator[Browser]:
+    with chromium() as browser:
+        yield browser
 
 
 @pytest.hookimpl(wrapper=True)

@@ -22,6 +22,7 @@ import redis_servers
 from pumped import LEASE_SECONDS, System
 from pumped_agent import AgentOn
 
+from eni_tasks.domain.addresses import expanded
 from eni_tasks.model.network import ownership
 from eni_tasks.model.work import Pass
 from eni_tasks.sandbox.ec2.knobs import Fault
@@ -84,12 +85,13 @@ class Workers:
         return json.loads(self._server.stdout.readline())
 
     @contextmanager
-    def world(self) -> Iterator[System]:
+    def world(self, *, prefixes: bool = False) -> Iterator[System]:
         """A system that has nothing yet."""
         # Minutes pass here without the periodic reads that would keep the facts young.
         settings = {
             "facts_max_age_seconds": 86_400,
             "release_excess": True,
+            "prefix_delegation": prefixes,
             "release_delay_seconds": DELAY_SECONDS,
             "ipv6": True,
             "static_addresses": True,
@@ -160,6 +162,23 @@ def room_on_the_first_interface(system: System) -> None:
 def assign_without_an_answer(system: System) -> None:
     room_on_the_first_interface(system)
     system.ec2.add_faults([Fault(action="AssignPrivateIpAddresses", drop=True, after=True)])
+
+
+def prefixes_without_an_answer(system: System) -> None:
+    room_on_the_first_interface(system)
+    system.ec2.add_faults([Fault(action="AssignPrivateIpAddresses", drop=True, after=True)])
+
+
+def no_prefix_to_be_had(system: System) -> None:
+    """The only subnet has free addresses and no free block."""
+    known = {subnet.cidr: subnet.id for subnet in system.built.world.subnets.truth.by_id.values()}
+    subnet = known.get("10.0.200.0/24")
+    if subnet is None:
+        subnet = system.built.world.add_subnet(system.built.vpc_id, "a", "10.0.200.0/24").id
+        system.ec2.occupy_addresses(subnet, [f"10.0.200.{16 * block + 8}" for block in range(16)])
+    instance = system.launch(subnet=subnet)
+    system.add_node(instance=instance, ipam={"pre-allocate": 4}, eni={"subnet-ids": [subnet]})
+    system.settle_reads()
 
 
 def two_interfaces_needed(system: System) -> None:
@@ -311,10 +330,12 @@ class Case(NamedTuple):
     interfaces: list[int]
     assigns: int | None = None
     points: int = 1
+    prefixes: bool = False
     meanwhile: Callable[[System], None] | None = None
 
     def __str__(self) -> str:
         parts = [self.flow, self.prepare.__name__, *([self.meanwhile.__name__] if self.meanwhile else [])]
+        parts += ["prefixes"] if self.prefixes else []
         return "-".join(parts)
 
 
@@ -327,6 +348,13 @@ CASES = [
     Case("maintain", room_on_the_first_interface, [4], 1, points=4),
     Case("maintain", assign_without_an_answer, [4], 1, points=4),
     Case("maintain", two_interfaces_needed, [9, 3], 1, points=11),
+    Case("maintain", room_on_the_first_interface, [16], 1, points=4, prefixes=True),
+    Case("maintain", prefixes_without_an_answer, [16], 1, points=4, prefixes=True),
+    Case("maintain", no_prefix_to_be_had, [4], 1, points=7, prefixes=True),
+    Case("maintain", room_on_a_new_interface, [0, 16], 0, points=9, prefixes=True),
+    Case("maintain", create_without_an_answer, [0, 16], 0, points=4, prefixes=True),
+    Case("maintain", attach_refused_once, [0, 16], 0, points=8, prefixes=True),
+    Case("publish", a_pool_to_be_shown, [16], 1, points=5, prefixes=True),
     Case("maintain", a_static_address_wanted, [4], 1, points=6),
     Case("maintain", static_address_without_an_answer, [4], 1, points=6),
     Case("maintain", an_ipv6_prefix_wanted, [4], 1, points=6),
@@ -362,9 +390,10 @@ def instance_of(system: System) -> str:
 def right(system: System, case: Case) -> None:
     attached = [each for each in system.ec2.view().interfaces if each.instance_id == instance_of(system)]
     attached.sort(key=lambda each: each.attachment.device_index)
-    assert [len(each.addresses) for each in attached] == case.interfaces
+    held = {each.id: [a for name in (*each.addresses, *each.prefixes) for a in expanded(name)] for each in attached}
+    assert [len(addresses) for addresses in held.values()] == case.interfaces
     assert all(each.attachment.delete_on_termination for each in attached)
-    assert system.pool() == {address: each.id for each in attached for address in each.addresses}
+    assert system.pool() == {address: interface for interface, addresses in held.items() for address in addresses}
     assert set(system.object()["status"]["eni"]["enis"]) == {each.id for each in attached}
     assert system.status().ready
     beside_the_pool(system)
@@ -408,7 +437,7 @@ def never_a_pool_without_its_interface(system: System, since: int) -> None:
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_the_next_worker_finishes(workers: Workers, case: Case) -> None:
     for kill_at in count(1):
-        with workers.world() as system:
+        with workers.world(prefixes=case.prefixes) as system:
             since = system.kube.store.version
             case.prepare(system)
             outcome = workers.killed(system, case.flow, kill_at)

@@ -158,10 +158,10 @@ WRONG = [
     ("eni.maintain_node", {"kwargs": {"nod": "x"}}, "missing a required argument: 'node'"),
     ("eni.maintain_node", {"args": ["x y"]}, "'x y' is not the name of a node"),
     ("eni.maintain_node", {"args": [{"node": 1}]}, "is not the name of a node"),
-    ("eni.publish_node", {"args": ["x y"]}, "node='x y' is not the name of a node"),
+    ("eni.publish_node", {"args": ["x y"]}, "'x y' is not the name of a node"),
     ("eni.unlock_node", {"args": [7]}, "node=7 is not the name of a node"),
     ("eni.pause", {"args": ["Ada"]}, "missing a required argument: 'why' (its arguments: who, why)"),
-    ("eni.pause", {"args": ["Ada", ""]}, "why='' says nothing"),
+    ("eni.pause", {"args": ["Ada", ""]}, "why is empty"),
     ("eni.pause", {"args": ["Ada", "x", "y"]}, "too many positional arguments (its arguments: who, why)"),
     ("eni.collect_orphans", {"args": ["yes"]}, "dry_run='yes' is neither true nor false"),
     ("eni.resume", {"args": ["x"]}, "too many positional arguments (its arguments: none)"),
@@ -242,7 +242,7 @@ def scraped(http: urllib3.PoolManager, url: str) -> dict[str, float]:
 
 
 def test_what_workers_do_arrives_at_prometheus(system: System, tmp_path: Path) -> None:
-    environment = {**system.sandbox.environment, "ENI_TASKS_LOG_FORMAT": "json"}
+    environment = {**system.sandbox.environment, "ENI_TASKS_LOG_FORMAT": "json", "ENI_TASKS_PAGE_PORT": "0"}
     ours = {name: value for name, value in environment.items() if name.startswith("ENI_TASKS_")}
     log = tmp_path / "exporter.log"
     others_are_served(system)

@@ -71,6 +71,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, 
             "KUBECONFIG": str(write_kubeconfig(folder / "kubeconfig", kube.url)),
             "AWS_ENDPOINT_URL": ec2.url,
             "AWS_REGION": "eu-west-1",
+            "ENI_TASKS_PAGE_PORT": "0",
             "AWS_ACCESS_KEY_ID": "sandbox",
             "AWS_SECRET_ACCESS_KEY": "sandbox",
         }

@@ -31,7 +31,6 @@ LEFT_OUT = {
     "scen-generic-min-pre": _GENERIC,
     "scen-generic-abort": _GENERIC,
     "scen-1.19-many-nodes": _GENERIC,
-    "scen-d-pd-big": "prefix delegation is a later issue",
 }
 
 _GONE = (
@@ -182,7 +181,9 @@ class Play:
             "needed": view.needed,
             "excess": view.excess,
             "enis": len(interfaces),
-            "secondaries": sorted((len(each.addresses) + self.old for each in eligible), reverse=True),
+            "secondaries": sorted(
+                (len(each.addresses) + 16 * len(each.prefixes) + self.old for each in eligible), reverse=True
+            ),
             "subnets": [names[each.subnet_id] for each in interfaces],
         }
         return {key: found[key] for key in check if key != "note"}
@@ -201,8 +202,10 @@ def vector_system(
     redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, vector: Vector
 ) -> Iterator[pumped.System]:
     """A system with the vector's settings; agents of 1.6 can't be asked, and are forced there."""
-    on = vector["input"].get("operator", {}).get("release_excess_ips", False)
-    with pumped.running(redis_url, tmp_path, monkeypatch, release_excess=on, release_16=on) as system:
+    operator = vector["input"].get("operator", {})
+    on, prefixes = operator.get("release_excess_ips", False), operator.get("prefix_delegation", False)
+    settings = {"release_excess": on, "release_16": on, "prefix_delegation": prefixes}
+    with pumped.running(redis_url, tmp_path, monkeypatch, **settings) as system:
         yield system
 
 

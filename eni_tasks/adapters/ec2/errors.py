@@ -37,7 +37,9 @@ FAULTS = frozenset({"InternalError", "InternalFailure", "ServerInternal", "Servi
 REACTIONS: dict[Ec2Reaction, frozenset[str]] = {
     # Refused before any work: throttled, overloaded, the request never arrived whole, tags busy.
     Ec2Reaction.RETRY_LATER: THROTTLES | {"Unavailable", "RequestTimeout", "ConcurrentTagAccess"},
-    Ec2Reaction.SUBNET_FULL: frozenset({"InsufficientFreeAddressesInSubnet", "InsufficientCidrBlocks"}),
+    Ec2Reaction.SUBNET_FULL: frozenset({"InsufficientFreeAddressesInSubnet"}),
+    # A block must be aligned, so a subnet with many free addresses may have none.
+    Ec2Reaction.NO_PREFIX: frozenset({"InsufficientCidrBlocks"}),
     Ec2Reaction.INTERFACE_FULL: frozenset({"PrivateIpAddressLimitExceeded"}),
     Ec2Reaction.INSTANCE_FULL: frozenset({"AttachmentLimitExceeded", "InvalidInterface.IpAddressLimitExceeded"}),
     Ec2Reaction.STALE_VIEW: frozenset(
@@ -114,6 +116,7 @@ class _Text(NamedTuple):
 
 
 _TEXTS = (
+    _Text("InvalidParameterValue", "sufficient free ipv4 addresses or prefixes", Ec2Reaction.NO_PREFIX),
     _Text("InvalidParameterValue", "sufficient free ipv4 addresses", Ec2Reaction.SUBNET_FULL),
     _Text("InvalidParameterValue", _INDEX_TAKEN, Ec2Reaction.STALE_VIEW),
     _Text("InvalidParameterValue", "is currently in use", Ec2Reaction.STALE_VIEW),

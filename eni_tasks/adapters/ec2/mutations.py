@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from eni_tasks.adapters.ec2.errors import malformed
 from eni_tasks.adapters.ec2.reads import interface_in
+from eni_tasks.domain.prefixes import is_prefix
 from eni_tasks.errors import Ec2Error, Ec2Reaction
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ class Ec2Mutations:
         tags: Mapping[str, str],
         client_token: str,
         ipv6_prefix: bool = False,
+        prefix_count: int = 0,
     ) -> Interface:
         """Create an interface; see the port."""
         action = "CreateNetworkInterface"
@@ -48,6 +50,8 @@ class Ec2Mutations:
             )
         # EC2 refuses an empty list of tags and a count of zero.
         wanted: dict[str, object] = {"SecondaryPrivateIpAddressCount": secondary_count} if secondary_count else {}
+        if prefix_count:
+            wanted["Ipv4PrefixCount"] = prefix_count
         if ipv6_prefix:
             wanted["Ipv6PrefixCount"] = 1
         if tags:
@@ -103,6 +107,17 @@ class Ec2Mutations:
         if len(addresses) != count:
             raise malformed(action, f"for {interface_id} names {len(addresses)} addresses, not {count}", mutation=True)
         return addresses
+
+    def assign_prefixes(self, interface_id: InterfaceId, count: int) -> tuple[str, ...]:
+        """Assign `count` more /28 prefixes; see the port."""
+        action = "AssignPrivateIpAddresses"
+        answer = self._calls.mutate(action, NetworkInterfaceId=interface_id, Ipv4PrefixCount=count)
+        assigned = [given.get("Ipv4Prefix") for given in answer.get("AssignedIpv4Prefixes", ())]
+        prefixes = tuple(str(prefix) for prefix in assigned if prefix)
+        if len(prefixes) != count or not all(map(is_prefix, prefixes)):
+            named = ", ".join(prefixes) or "none"
+            raise malformed(action, f"for {interface_id} names as prefixes {named}, not {count}", mutation=True)
+        return prefixes
 
     def unassign(self, interface_id: InterfaceId, addresses: Sequence[str], prefixes: Sequence[str]) -> None:
         """Give secondary addresses and /28 prefixes back, all or none; see the port."""

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 
 from eni_tasks.domain.cilium_node import creation_seconds, parse_node
+from eni_tasks.domain.words import counted
 from eni_tasks.errors import InvalidInput, StateUnavailable
 from eni_tasks.model.network import InstanceId, NodeName
 from eni_tasks.model.node import Node
@@ -45,18 +46,18 @@ def examine_workers(workers: Workers, queues: Sequence[str], summary: StateSumma
         serving = sorted(worker for worker, served in answers.items() if queue in served)
         waiting = summary.queues.get(queue, 0)
         if serving:
-            area.ok(queue, f"{len(serving)} workers ({', '.join(serving)}); {waiting} messages wait.")
+            area.ok(queue, f"{counted(len(serving), 'worker')} ({', '.join(serving)}); messages that wait: {waiting}.")
         else:
             area.trouble(
                 queue,
-                f"No worker of this queue answered; {waiting} messages wait.",
+                f"No worker of this queue answered; messages that wait: {waiting}.",
                 f"Start `eni-tasks worker --queue {queue}`, or scale its Deployment up.",
             )
     for kind, work in summary.work.items():
         if work.overdue_count and work.oldest_overdue_seconds > LATE_SECONDS:
             area.trouble(
                 f"{kind} work",
-                f"{work.overdue_count} nodes wait too long, the first for {work.oldest_overdue_seconds:.0f} s.",
+                f"Waiting for too long: {work.overdue_count}, the first for {work.oldest_overdue_seconds:.0f} s.",
                 "See that watchers and workers run; if they do, add workers to that queue.",
             )
         else:
@@ -178,10 +179,10 @@ def examine_nodes(state: State, inventory_at: float | None, *, by_instance_tags:
     facts = state.facts.get(list(nodes))
     hidden = sorted(f"{node.name} ({instance})" for instance, node in nodes.items() if not _shown(facts.get(instance)))
     if not hidden:
-        area.ok("known to EC2", f"EC2 shows the interfaces of the instances of all {len(nodes)} nodes.")
+        area.ok("known to EC2", f"EC2 shows the interfaces of {counted(len(nodes), 'instance')}: none is missing.")
         return area.findings
     names = ", ".join(hidden[:NAMES_SHOWN]) + (", …" if len(hidden) > NAMES_SHOWN else "")
-    message = f"EC2 shows no interface of the instances of {len(hidden)} nodes, which get no address: {names}."
+    message = f"EC2 shows no interface of the instance of {counted(len(hidden), 'node')}: {names}. They get nothing."
     advice = (
         "See whether these instances exist in our region (AWS_REGION) and account. If one does not, delete its "
         "CiliumNode; if its id is wrong, correct `spec.instance-id`."

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from contract.ec2_servers import Cloud, Sandbox
 
     from eni_tasks.adapters.ec2.adapter import BotoEc2
+    from eni_tasks.model.network import Interface
 
 
 @pytest.fixture
@@ -149,6 +150,37 @@ def test_assign_answers_only_what_is_new(sandbox: Sandbox, ec2: BotoEc2) -> None
     new = ec2.assign_addresses(made.id, 3)
     assert len(new) == 3
     assert set(ec2.interfaces_by_id([made.id])[made.id].addresses) == {*made.addresses, *new}
+
+
+def test_prefixes(sandbox: Sandbox, ec2: BotoEc2) -> None:
+    subnet = sandbox.built.world.add_subnet(sandbox.vpc_id, "a", "10.0.240.0/26").id  # three whole blocks
+
+    def made(token: str, **wanted: int) -> Interface:
+        return ec2.create_interface(
+            subnet_id=SubnetId(subnet),
+            security_groups=[sandbox.built.pod_group],
+            description="ours",
+            tags=TAGS,
+            client_token=token,
+            **{"secondary_count": 0, **wanted},
+        )
+
+    one = made("t-1", prefix_count=2)
+    assert made("t-1", prefix_count=2).prefixes == one.prefixes == ("10.0.240.16/28", "10.0.240.32/28")
+    assert one.addresses == ()
+    [read] = ec2.interfaces_by_id([one.id]).values()
+    assert read.prefixes == one.prefixes
+    for ask in (lambda: ec2.assign_prefixes(one.id, 1), lambda: made("t-2", prefix_count=1)):
+        with pytest.raises(Ec2Error, match="InsufficientCidrBlocks") as caught:
+            ask()
+        assert caught.value.reaction is Ec2Reaction.NO_PREFIX
+    assert len(ec2.assign_addresses(one.id, 3)) == 3
+    sandbox.client.unassign_private_ip_addresses(NetworkInterfaceId=one.id, Ipv4Prefixes=[one.prefixes[0]])
+    assert ec2.assign_prefixes(one.id, 1) == ("10.0.240.16/28",)
+    instance_id = InstanceId(sandbox.launch("m4.large"))  # Xen
+    with pytest.raises(Ec2Error, match="Prefixes are not supported"):
+        ec2.attach_interface(one.id, instance_id, device_index=1, network_card=0)
+    assert sandbox.control.violations() == []
 
 
 def test_limits_and_states_of_the_instance(sandbox: Sandbox, ec2: BotoEc2) -> None:

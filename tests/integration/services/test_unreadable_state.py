@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from importlib import resources
 from itertools import zip_longest
 from typing import TYPE_CHECKING
@@ -10,6 +11,7 @@ import pytest
 from commands import Commands
 from structlog.testing import capture_logs
 
+from eni_tasks.errors import StateUnavailable
 from eni_tasks.model.network import NodeName
 from eni_tasks.model.plan import Urgency
 from eni_tasks.model.work import NODE_WORK, WorkKind
@@ -82,6 +84,45 @@ def test_c08_each_field_of_each_hash(system: System, garbage: bytes) -> None:
     everything(system)
     assert len(system.pool("second")) >= 6 + 8
     assert all(len(system.pool(name)) >= 8 for name in NAMES)
+    assert all(status.ready for status in system.services.status.nodes())
+    assert system.clean()
+
+
+def test_c08_each_key_has_another_type(system: System) -> None:
+    fleet(system)
+    state, keys = system.services.state, system._keys
+    state.limiter.open_breaker("AttachNetworkInterface", "why", 5)
+    state.limiter.throttled("CreateNetworkInterface")
+    system.services.work.enqueue(WorkKind.MAINTAIN, [(NodeName("first"), Urgency.CLEANUP)])
+    state.coordination.take_slot("inventory", 60)
+    names = sorted(name.decode() for name in system._all_keys())
+    ours = [name for name in names if not name.startswith(keys.broker)]
+    assert {name: system.redis.type(name).decode() for name in ours} == {name: keys.type_of(name) for name in ours}
+    assert len(ours) > 25
+    before = {name: system.pool(name) for name in NAMES}
+    ticker = system.services.ticker(system.ingest)
+    for place, name in enumerate(ours):
+        system.redis.delete(name)
+        if place % 2 and keys.type_of(name) != "hash":
+            system.redis.hset(name, "what", "is this")
+        else:
+            system.redis.xadd(name, {"what": "is this"})
+        for _ in range(30):
+            with suppress(StateUnavailable):
+                ticker.tick()
+                everything(system)
+                break
+            system.later(5)
+        else:
+            pytest.fail(f"{name} stops everything")
+        if name != keys.slot("inventory"):  # that one expires, whatever it holds
+            assert system.redis.type(name).decode() in (keys.type_of(name), "none")
+        assert {name: system.pool(name).keys() >= before[name].keys() for name in NAMES} == dict.fromkeys(NAMES, True)
+    system.later(3600)
+    system.settle(within_seconds=600)
+    system.use(6, "second")
+    everything(system)
+    assert len(system.pool("second")) >= 6 + 8
     assert all(status.ready for status in system.services.status.nodes())
     assert system.clean()
 

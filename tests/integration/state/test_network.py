@@ -176,6 +176,33 @@ def test_a_full_subnet_cools_down_for_a_while(state: State) -> None:
     assert state.nodes.read(NODE).cooling_down == frozenset()
 
 
+def test_a_subnet_without_a_prefix_is_asked_again_after_waits_that_double(state: State) -> None:
+    def noted() -> None:
+        state.network.note_no_prefix(SUBNET, first_seconds=120, longest_seconds=300)
+
+    def asked_after(seconds: float) -> bool:
+        state.later(seconds - 1)
+        assert state.nodes.read(NODE).no_prefix == {SUBNET}
+        state.later(1)
+        return state.nodes.read(NODE).no_prefix == frozenset()
+
+    noted()
+    state.later(10)
+    noted()  # of a call that was under way at the same time
+    assert state.nodes.read(NODE).cooling_down == frozenset()
+    assert asked_after(110)
+    noted()
+    assert asked_after(240)
+    noted()
+    assert asked_after(300)  # the longest
+    state.later(299)
+    noted()
+    assert asked_after(300)
+    state.later(301)
+    noted()  # long after: it starts again
+    assert asked_after(120)
+
+
 @pytest.mark.parametrize("refusal", ["lost", "paused", "wait"])
 def test_what_is_not_let_through_reserves_nothing_and_writes_no_journal(state: State, refusal: str) -> None:
     claim = state.claim()

@@ -153,6 +153,7 @@ def test_subnets_with_what_was_taken_since_and_the_full_ones(state: State) -> No
     draw = Draw(reservation=Reservation(subnet_id=SUBNET, id="r", count=7), free=20, hold_seconds=1)
     state.limiter.acquire(state.claim(), "Any", InstanceId(""), urgent=True, busy_seconds=1, draw=draw)
     state.network.cool_down(SUBNET, 100)
+    state.network.note_no_prefix(SUBNET, first_seconds=90, longest_seconds=90)
     found = state.summary.read(QUEUES)
     assert found.infrastructure_at == pytest.approx(found.now, abs=2)
     assert found.subnets == (
@@ -162,11 +163,14 @@ def test_subnets_with_what_was_taken_since_and_the_full_ones(state: State) -> No
             free=20,
             reserved=7,
             cooling_down_until=pytest.approx(found.now + 100, abs=2),
+            size=251,  # of 256, AWS keeps five
+            no_prefix_until=pytest.approx(found.now + 90, abs=2),
         ),
     )
     assert found.subnets[0].available == 13
     state.later(101)
-    assert state.summary.read(QUEUES).subnets[0].cooling_down_until is None
+    [later] = state.summary.read(QUEUES).subnets
+    assert (later.cooling_down_until, later.no_prefix_until) == (None, None)
 
 
 def test_interfaces_that_are_left_behind(state: State) -> None:

@@ -78,6 +78,32 @@ def test_assign_answers_the_new_addresses(ec2: StubbedEc2) -> None:
     assert ec2.mutations == [True]
 
 
+PREFIXES = {"NetworkInterfaceId": "eni-1", "Ipv4PrefixCount": 2}
+
+
+def test_prefixes_are_asked_for_by_count_and_answered(ec2: StubbedEc2) -> None:
+    assigned = [{"Ipv4Prefix": "10.0.0.32/28"}, {"Ipv4Prefix": "10.0.0.16/28"}]
+    ec2.expect("assign_private_ip_addresses", PREFIXES, {"AssignedIpv4Prefixes": assigned})
+    assert ec2.adapter.assign_prefixes(ENI, 2) == ("10.0.0.32/28", "10.0.0.16/28")
+    item = described("eni-1") | {"Ipv4Prefixes": [{"Ipv4Prefix": "10.0.0.64/28"}]}
+    ec2.expect("create_network_interface", CREATE | {"Ipv4PrefixCount": 1}, {"NetworkInterface": item})
+    assert create(ec2, tags={}, secondary_count=0, prefix_count=1).prefixes == ("10.0.0.64/28",)
+    assert ec2.mutations == [True, True]
+
+
+@pytest.mark.parametrize(
+    "assigned",
+    [(), ("10.0.0.16/28",), ("10.0.0.16/28", ""), ("10.0.0.16/28", "10.0.0.0/8"), ("10.0.0.16/28", "10.0.0.40/28")],
+    ids=["none", "too few", "empty", "another size", "not aligned"],
+)
+def test_an_answer_without_the_prefixes_is_ambiguous(ec2: StubbedEc2, assigned: tuple[str, ...]) -> None:
+    answer = {"AssignedIpv4Prefixes": [{"Ipv4Prefix": prefix} for prefix in assigned]}
+    ec2.expect("assign_private_ip_addresses", PREFIXES, answer)
+    with pytest.raises(Ec2Error, match="eni-1") as caught:
+        ec2.adapter.assign_prefixes(ENI, 2)
+    assert (caught.value.code, caught.value.reaction) == ("MalformedAnswer", Ec2Reaction.AMBIGUOUS)
+
+
 def send_attach(ec2: StubbedEc2) -> Any:
     return ec2.adapter.attach_interface(ENI, InstanceId("i-1"), device_index=2, network_card=1)
 

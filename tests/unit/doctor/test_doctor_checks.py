@@ -51,7 +51,7 @@ class Server:
 
     def describe(self) -> ServerDescription:
         if self._description is None:
-            raise StateUnavailable("Redis did not serve us: refused")
+            raise StateUnavailable("Redis did not answer: refused")
         return self._description
 
 

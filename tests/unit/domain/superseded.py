@@ -33,7 +33,6 @@ class Superseded(NamedTuple):
     ours: dict[str, Any] | None
 
 
-_PREFIXES = Superseded("later issue: prefix delegation", None)
 _TABLE = Superseded("limits come from DescribeInstanceTypes only; there is no table and no override", None)
 _INDEX_ABSENT = "F3: an absent first-interface-index is 0"
 _TOO_FULL = "M-03, B33: a subnet that cannot give an interface an address for pods is not chosen"
@@ -46,16 +45,15 @@ SUPERSEDED: dict[str, Superseded] = {
     # needed_ips, excess_ips
     "needed-1.19-resource-05": Superseded(_NOTHING_FITS, {"needed": 0}),
     "needed-1.19-resource-06": Superseded(_NOTHING_FITS, {"needed": 0}),
-    "needed-1.19-resource-12": _PREFIXES,
     "excess-1.6-peer-02": Superseded(_EXCESS, {"excess": 1}),
     "excess-1.6-edge-02": Superseded(_EXCESS, {"excess": 8}),
     "excess-1.6-edge-12": Superseded(_EXCESS, {"excess": 5}),
     "excess-1.6-edge-14": Superseded(_EXCESS, {"excess": 8}),
     # limits_capacity
     "cap-max-00": Superseded(_INDEX_ABSENT, {"max_allocatable": 27}),
-    "cap-max-06": _PREFIXES,
-    "cap-stats-02": _PREFIXES,
-    "cap-stats-03": _PREFIXES,
+    "cap-stats-02": Superseded(
+        "C20-06: the primary takes a slot, and is one address", {"capacity": 435, "available": 1}
+    ),
     "cap-limit-string-00": _TABLE,
     "cap-limit-string-02": _TABLE,
     "cap-limit-string-03": _TABLE,
@@ -71,12 +69,6 @@ SUPERSEDED: dict[str, Superseded] = {
     "cap-table-11": _TABLE,
     "cap-table-12": _TABLE,
     "cap-table-14": _TABLE,
-    "cap-pd-00": _PREFIXES,
-    "cap-pd-02": _PREFIXES,
-    "cap-pd-03": _PREFIXES,
-    "cap-pd-05": _PREFIXES,
-    "cap-pd-06": _PREFIXES,
-    "cap-pd-08": _PREFIXES,
     # action_allocate
     "alloc-1.6-limits-unknown": Superseded("B1: unknown limits mean need and excess 0", {"stats": {"needed": 0}}),
     "alloc-1.6-out-of-enis": Superseded(_CAP, {"stats": {"needed": 0}, "decision": "none"}),
@@ -85,16 +77,15 @@ SUPERSEDED: dict[str, Superseded] = {
         "F5, M-11: max-allocate is a hard cap",
         {"calls": [{"op": "AssignPrivateIpAddresses", "eni": "eni-0", "count": 6}]},
     ),
-    "alloc-1.19-pd-one": _PREFIXES,
-    "alloc-1.19-pd-second": _PREFIXES,
-    "alloc-1.19-pd-mixed": Superseded("M-07: the capacity is computed from the interfaces", {"capacity": 27}),
-    "alloc-1.19-pd-subnet-full": _PREFIXES,
-    "alloc-1.19-pd-subnet-fragmented": _PREFIXES,
-    "alloc-1.19-pd-other-error": _PREFIXES,
+    "alloc-1.19-pd-mixed": Superseded(
+        "M-07, C20-07: the capacity is computed from the interfaces, and the others take prefixes", {"capacity": 297}
+    ),
+    "alloc-1.19-pd-subnet-fragmented": Superseded(
+        "a subnet with fewer than sixteen free addresses is asked for no prefix",
+        {"calls": [{"op": "AssignPrivateIpAddresses", "eni": "eni-0", "count": 9}]},
+    ),
     # action_create
     "create-1.6-nano": Superseded(_CAP, {"stats": {"needed": 2}}),
-    "create-1.19-pd": _PREFIXES,
-    "create-1.19-pd-full": _PREFIXES,
     # action_release
     "release-1.19-pd-blocked-by-singles": Superseded(
         "M-12: the search goes on at the next interface",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 from superseded import held, ours
-from vector_world import POLICY, load, node_state, required
+from vector_world import POLICY, load, node_state, policy_of, required
 
 from eni_tasks.domain.planner import plan
 from eni_tasks.model.node import Memory
@@ -27,7 +27,7 @@ ERRORS = {
 @pytest.mark.parametrize("vector", held("action_allocate") + held("action_create"))
 def test_figures_and_first_step(vector):
     expected = ours(vector)
-    decided = plan(node_state(vector), POLICY, NOW)
+    decided = plan(node_state(vector), policy_of(vector), NOW)
 
     stats = {key: getattr(decided.figures, key) for key in ("available", "used", "needed", "excess")}
     assert stats == vector_stats(vector, expected)
@@ -49,21 +49,24 @@ def vector_stats(vector, expected):
 
 def first_step(calls):
     call = calls[0]
-    if call["op"] == "AssignPrivateIpAddresses":
-        return {"eni": call["eni"], "count": call["count"]}
-    step = {key: call[key] for key in ("subnet", "secondary_count", "description", "groups")}
+    if call["op"] in ("AssignPrivateIpAddresses", "AssignPrefixes"):
+        return {"op": call["op"], "eni": call["eni"], "count": call["count"]}
+    keys = ("subnet", "secondary_count", "prefix_count", "description", "groups")
+    step = {key: call[key] for key in keys if key in call}
     attach = next((call for call in calls if call["op"] == "AttachNetworkInterface"), None)
     return step | ({"index": attach["index"]} if attach else {})
 
 
 def shown(action):
     if isinstance(action, Assign):
-        return {"eni": action.interface_id, "count": action.count}
+        op = "AssignPrefixes" if action.prefix_count else "AssignPrivateIpAddresses"
+        return {"op": op, "eni": action.interface_id, "count": action.count or action.prefix_count}
     assert isinstance(action, CreateInterface)
     assert action.tags == POLICY.interface_tags
     return {
         "subnet": action.subnet_id,
         "secondary_count": action.secondary_count,
+        "prefix_count": action.prefix_count,
         "description": action.description,
         "groups": list(action.security_groups),
         "index": action.device_index,

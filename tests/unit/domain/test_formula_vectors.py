@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 from superseded import held, ours
-from vector_world import NOW, POLICY, interfaces, known_state, limits, node_state
+from vector_world import NOW, POLICY, interfaces, known_state, limits, node_state, policy_of
 
 from eni_tasks.domain import capacity, watermark
 from eni_tasks.domain.planner import plan
+from eni_tasks.domain.prefixes import Delegation, delegation
 from eni_tasks.model.node import Node
 from eni_tasks.model.plan import Figures
 
@@ -47,7 +48,7 @@ def test_needed_of_a_resource(vector):
         known = plan(known_state(node, eth0), POLICY, NOW).figures
         assert (known.needed, known.excess) == (expected["needed"], expected["excess"])
         return
-    cap = node.max_allocate or capacity.instance_capacity(found, node)
+    cap = node.max_allocate or capacity.instance_capacity(found, node, (), Delegation(on=given["prefix_delegated"]))
     pre_allocate = watermark.pre_allocate(node, POLICY.pre_allocate_default)
     assert (pre_allocate, cap) == (expected["effective_pre_allocate"], expected["effective_max_allocate"])
     assert expected["needed"] == watermark.needed(
@@ -82,7 +83,20 @@ def test_instance_capacity(vector):
     given = vector["input"]
     node = Node(name="node-1", uid="uid-1", first_interface_index=given["first_interface_index"] or 0)
     found = limits(given["instance_type"], given["limits"])
-    assert capacity.instance_capacity(found, node) == ours(vector)["max_allocatable"]
+    delegated = Delegation(on=given["prefix_delegated"])
+    assert capacity.instance_capacity(found, node, (), delegated) == ours(vector)["max_allocatable"]
+
+
+@pytest.mark.parametrize("vector", held("limits_capacity", kind="prefix_delegated"))
+def test_which_interfaces_take_prefixes(vector):
+    given = vector["input"]
+    node = Node(
+        name="node-1", uid="uid-1", disable_prefix_delegation=given["spec_eni"].get("disable-prefix-delegation")
+    )
+    attached = interfaces(given["enis"])
+    found = limits(given["instance_type"], given["limits"])
+    decided = delegation(known_state(node, attached, limits=found), policy_of(vector))
+    assert {decided.takes_prefixes(interface) for interface in attached} == {ours(vector)["prefix_delegated"]}
 
 
 @pytest.mark.parametrize("vector", held("limits_capacity", kind="pre_allocate_default"))
@@ -97,7 +111,7 @@ def test_pre_allocate_default(vector):
 
 @pytest.mark.parametrize("vector", held("limits_capacity", kind="stats"))
 def test_figures(vector):
-    known, expected = plan(node_state(vector), POLICY, NOW).figures, ours(vector)
+    known, expected = plan(node_state(vector), policy_of(vector), NOW).figures, ours(vector)
     shown = {key: getattr(known, key) for key in ("capacity", "remaining_interfaces", "available")}
     assert shown == expected
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from vector_world import POLICY, known_state
 
 from eni_tasks.domain.planner import plan
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from eni_tasks.model.plan import Plan
 
 T3_SMALL = Limits(instance_type="t3.small", max_interfaces=3, ipv4_per_interface=4)
-M5_LARGE = Limits(instance_type="m5.large", max_interfaces=3, ipv4_per_interface=10)
+M5_LARGE = Limits(instance_type="m5.large", max_interfaces=3, ipv4_per_interface=10, hypervisor="nitro")
 M5_4XLARGE = Limits(instance_type="m5.4xlarge", max_interfaces=8, ipv4_per_interface=30)
 PLACE = {"vpc_id": "vpc-1", "availability_zone": "eu-1a"}
 
@@ -55,6 +56,7 @@ def world(  # noqa: PLR0913 - one line per world is the point
     subnets: tuple[Subnet, ...] | None = None,
     groups: tuple[SecurityGroup, ...] = (),
     cooling_down: frozenset[str] = frozenset(),
+    no_prefix: frozenset[str] = frozenset(),
     reserved: dict[str, int] | None = None,
     memory: Memory | None = None,
     **node: Any,
@@ -74,11 +76,12 @@ def world(  # noqa: PLR0913 - one line per world is the point
             security_groups={group.id: group for group in groups},
         ),
         cooling_down=cooling_down,
+        no_prefix=no_prefix,
         reserved=reserved or {},
         memory=memory or Memory(),
     )
 
 
-def planned(state: NodeState) -> Plan:
-    """Plan with the usual policy."""
-    return plan(state, POLICY, now=1000.0)
+def planned(state: NodeState, **policy: Any) -> Plan:
+    """Plan with the usual policy, but for what is given."""
+    return plan(state, msgspec.structs.replace(POLICY, **policy), now=1000.0)
