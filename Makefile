@@ -7,9 +7,9 @@ KIND ?=
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-# Tests wait for servers half of their time: three workers keep two cores busy. A file stays with one of them, and so
+# Tests wait for servers half of their time: four workers keep two cores busy. A file stays with one of them, and so
 # do the servers that it starts. The files keep the order that tests/conftest.py gives them.
-PYTEST := env -u PYTHONDONTWRITEBYTECODE $(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder
+PYTEST := env -u PYTHONDONTWRITEBYTECODE $(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
@@ -47,7 +47,7 @@ docs: .venv/.dev  ## Write the parts of docs/ that are made from the code
 	@$(BIN)/python tools/chart_schema.py
 
 screenshots: .venv/.dev  ## Take the pictures of docs/images with an installed Chromium
-	SCREENSHOTS=docs/images $(BIN)/pytest tests/e2e/test_flower_browser.py
+	SCREENSHOTS=docs/images $(BIN)/pytest tests/e2e/test_flower_browser.py tests/e2e/test_page_browser.py
 
 # Pins that still fit stay; ARGS=--upgrade takes the newest.
 lock: .venv/.python  ## Write both lock files from pyproject.toml (ARGS=--upgrade)

@@ -172,6 +172,23 @@ class Settings(BaseSettings):
     node_metrics: bool = Field(
         default=True, description="Whether the exporter shows series per node besides the totals"
     )
+    page_address: str = Field(
+        default="127.0.0.1",
+        description="Where the exporter serves the status page, which asks for no password: loopback, or 0.0.0.0 (or "
+        "::) for other machines",
+    )
+    page_port: int = Field(
+        default=9465, ge=0, le=65_535, description="Port of the status page; 0 takes a free one, which the log shows"
+    )
+    flower_url: str = Field(
+        default="",
+        description="Address of Flower as people reach it, such as https://flower.example.org: the status page links "
+        "to its tasks",
+    )
+    grafana_url: str = Field(
+        default="",
+        description="Address of Grafana as people reach it: the status page links to the chart's dashboard",
+    )
     probe_dir: str = Field(
         default="",
         description="Folder in which the process keeps the files `alive` (its age is how long it has been "
@@ -200,6 +217,19 @@ class Settings(BaseSettings):
             if choices is None and not Path(text).exists():
                 raise ValueError(f"{name}={text}: there is no such file")
         return value
+
+    @field_validator("flower_url", "grafana_url")
+    @classmethod
+    def _link(cls, value: str) -> str:
+        if not value:
+            return value
+        # Printable ASCII only: a browser drops some of the rest, and would go elsewhere.
+        parts = urlsplit(value) if re.fullmatch(r"[!-~]+", value) else None
+        if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError("must begin with http:// or https:// and name a host")
+        if parts.username is not None or parts.query or parts.fragment:
+            raise ValueError("must have no user, password, query or fragment: everyone who opens the page sees it")
+        return value.rstrip("/")
 
     @field_validator("subnet_ids", "security_group_ids", mode="before")
     @classmethod

@@ -50,6 +50,7 @@ VALUE_SETS: dict[str, Values] = {
             "subnet_ids": ["subnet-1", "subnet-2"],
             "security_group_ids": ["sg-1"],
             "security_group_tags": {"for": "pods"},
+            "page_address": "0.0.0.0",  # noqa: S104 - what is given
         },
         "aws": {"region": "eu-central-1", "ec2Endpoint": "https://ec2.example"},
         "image": {"digest": "sha256:" + "0" * 64, "pullSecrets": ["ours"]},

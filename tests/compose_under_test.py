@@ -43,7 +43,7 @@ class Compose:
         self._folder, self._installed, self._stack = folder, installed, ExitStack()
         text = (ROOT / "compose/compose.yaml").read_text()
         self.services: dict[str, dict[str, Any]] = yaml.safe_load(_interpolate(text, chosen))["services"]
-        self.ports = {"4566": str(free_port()), "5555": str(free_port()), "9464": str(free_port())}
+        self.ports = {port: str(free_port()) for port in ("4566", "5555", "9464", "9465")}
         self.running: dict[str, Process] = {}
         self._done: set[str] = set()
 

@@ -28,6 +28,12 @@ class Process:
     def said(self) -> str:
         return self._log.read_text()
 
+    @property
+    def cpu_seconds(self) -> float:
+        """The processor time that it has taken so far."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def until(self, condition: Callable[[], Any], what: str) -> Any:
         """Wait for a condition while the process lives; returns what it gave."""
 

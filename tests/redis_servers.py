@@ -50,7 +50,9 @@ def running(kind: str = "valkey", *, port: int | None = None, options: tuple[str
             process = subprocess.Popen(
                 [
                     *(str(program(kind)), "--port", str(chosen), "--bind", "127.0.0.1", "--dir", folder),
-                    *("--save", "", "--appendonly", "no", "--logfile", "", *options),
+                    *("--save", "", "--appendonly", "no", "--logfile", ""),
+                    # A replica gets its data at once, not after a while in which others might ask as well.
+                    *("--repl-diskless-sync-delay", "0", *options),
                 ],
                 stdout=subprocess.DEVNULL,
             )

@@ -14,18 +14,17 @@ from eni_tasks.cli.output import (
     JsonFlag,
     NodeArgument,
     Table,
-    duration,
     exit_on_error,
     fail,
     print_json,
     print_page,
     print_report,
-    sentence,
     working,
 )
 from eni_tasks.cli.processes import services
 from eni_tasks.model.node import node_name
 from eni_tasks.model.work import Pass, WorkKind
+from eni_tasks.services.sentences import duration, sentence
 
 
 def maintain(node: NodeArgument, *, json: JsonFlag = False) -> None:

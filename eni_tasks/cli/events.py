@@ -12,7 +12,7 @@ import typer
 from eni_tasks.cli.output import JsonFlag, exit_on_error, print_json, print_table
 from eni_tasks.cli.processes import services
 from eni_tasks.model.node import node_name
-from eni_tasks.model.plan import utc
+from eni_tasks.services.sentences import event_details, when
 from eni_tasks.state.events import Event
 
 COLUMNS = ("when", "what", "node", "details")
@@ -51,13 +51,7 @@ def events(
 
 def row(event: Event) -> tuple[str, str, str, str]:
     """An event's line in the table."""
-    details = ", ".join(f"{key}={value}" for key, value in event.fields.items() if key != "node")
-    return when(event), event.what, event.fields.get("node", ""), details
-
-
-def when(event: Event) -> str:
-    """The second in which it happened, by Redis' clock, in UTC."""
-    return utc(int(event.id.partition("-")[0]) / 1000)
+    return when(event), event.what, event.fields.get("node", ""), event_details(event)
 
 
 def shown(event: Event) -> dict[str, str]:

@@ -125,19 +125,6 @@ def working(what: str) -> Iterator[Callable[[str], None]]:
         yield lambda progress: status.update(f"{what}: {progress}")
 
 
-def duration(seconds: float) -> str:
-    """A length of time, as short as a table needs it."""
-    for size, unit in ((86_400, "d"), (3600, "h"), (60, "min")):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{max(0.0, seconds):.0f} s"
-
-
-def sentence(text: str) -> str:
-    """End a text with one full stop; what EC2 and other systems say may end with one already."""
-    return f"{text.rstrip('. ')}."
-
-
 def fail(message: str, code: int = TROUBLE) -> NoReturn:
     """Say what is wrong on standard error and end with a code: 1 found trouble, 2 wrong use."""
     Console(stderr=True, highlight=False).print(message, style="red", markup=False, soft_wrap=True)

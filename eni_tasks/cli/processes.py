@@ -50,7 +50,7 @@ def exporter(
     address: Annotated[str, typer.Option(help="Where it listens.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one, which the log shows.")] = 9464,
 ) -> None:
-    """Serve metrics for Prometheus at /metrics, read from shared state alone. One is enough."""
+    """Serve metrics for Prometheus at /metrics and, on a port of its own, a status page. One is enough."""
     with exit_on_error():
         run_exporter(address=address, port=port)
 
@@ -116,10 +116,10 @@ def run_worker(queues: Sequence[str] = QUEUES, *, threads: int = THREADS) -> Non
 
 
 def run_exporter(*, address: str, port: int) -> None:
-    """Serve metrics until SIGTERM or SIGINT.
+    """Serve metrics and the status page until SIGTERM or SIGINT.
 
     Args:
-        address: where it listens.
+        address: where the metrics are; the settings say where the page is.
         port: 0 takes a free one.
 
     Raises:
@@ -127,13 +127,24 @@ def run_exporter(*, address: str, port: int) -> None:
     """
     # Not above: every other command would wait for Prometheus' client to load.
     from eni_tasks.exporter.collector import StateCollector  # noqa: PLC0415
+    from eni_tasks.exporter.page.serving import make_page_server  # noqa: PLC0415
     from eni_tasks.exporter.serving import make_server  # noqa: PLC0415
 
     built = services()
     collector = StateCollector(built.state, built.status, QUEUES, built.settings)
-    with make_server(collector, address, port) as server:
+    with (
+        make_server(collector, address, port) as server,
+        make_page_server(built.state, built.status, QUEUES, built.settings) as page,
+    ):
         signal.signal(signal.SIGTERM, signal.default_int_handler)
-        logger().info("exporter_started", address=address, port=server.server_port)
+        threading.Thread(target=page.serve_forever, name="status page", daemon=True).start()
+        logger().info(
+            "exporter_started",
+            address=address,
+            port=server.server_port,
+            page_address=built.settings.page_address,
+            page_port=page.server_port,
+        )
         try:
             server.serve_forever()
         except KeyboardInterrupt:

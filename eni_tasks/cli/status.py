@@ -18,17 +18,10 @@ from eni_tasks.cli.output import (
     working,
 )
 from eni_tasks.cli.processes import services
-from eni_tasks.cli.status_pages import fleet_page, node_page, work_lines
+from eni_tasks.cli.status_pages import fleet_page, node_page
 from eni_tasks.errors import InvalidInput
 from eni_tasks.model.node import node_name
-from eni_tasks.model.plan import (
-    Action,
-    Assign,
-    AssignIpv6Prefix,
-    AssociateAddress,
-    SetDeleteOnTermination,
-    Unassign,
-)
+from eni_tasks.services.sentences import action_text, work_lines
 from eni_tasks.tasks.registry import QUEUES
 
 
@@ -77,33 +70,3 @@ def plan(node: NodeArgument, *, json: JsonFlag = False) -> None:
             print_page(*work_lines(found.work, found.now), *(f"In the way: {each}" for each in found.obstacles))
     if found.trouble:
         raise typer.Exit(TROUBLE)
-
-
-def given_text(count: int, prefix_count: int) -> str:
-    """What an interface is given: single addresses, or /28 prefixes."""
-    return f"{prefix_count} /28 prefixes" if prefix_count else f"{count} addresses"
-
-
-def action_text(action: Action | None) -> str:  # noqa: PLR0911 - one for each action
-    """What an action does, to what."""
-    if action is None:
-        return "nothing"
-    if isinstance(action, Assign):
-        what = given_text(action.count, action.prefix_count)
-        return f"assign {what} to {action.interface_id} in {action.subnet_id}"
-    if isinstance(action, SetDeleteOnTermination):
-        return f"have {action.interface_id} deleted together with its instance"
-    if isinstance(action, Unassign):
-        names = ", ".join((*action.prefixes, *action.addresses))
-        return f"unassign {names} from {action.interface_id} in {action.subnet_id}"
-    if isinstance(action, AssignIpv6Prefix):
-        return f"assign an IPv6 prefix to {action.interface_id}"
-    if isinstance(action, AssociateAddress):
-        return f"associate an Elastic IP with {action.primary_address} of {action.interface_id}"
-    groups = ", ".join(action.security_groups)
-    what = given_text(action.secondary_count, action.prefix_count)
-    prefix = ", an IPv6 prefix" if action.ipv6_prefix else ""
-    return (
-        f"create an interface in {action.subnet_id} with {what}{prefix} and groups "
-        f"{groups}, attach it to {action.instance_id} at device {action.device_index}"
-    )

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from eni_tasks.cli.events import COLUMNS as EVENTS
 from eni_tasks.cli.events import row as event_row
-from eni_tasks.cli.output import Table, duration, sentence
+from eni_tasks.cli.output import Table
 from eni_tasks.model.plan import Reason
-from eni_tasks.model.work import WorkKind
+from eni_tasks.services.sentences import NO_NODES, age, duration, notices, sentence, work_lines, work_text
 from eni_tasks.services.status import FleetStatus, NodeDetails, NodeStatus
-from eni_tasks.state.limiter import LIMITS
-from eni_tasks.state.summary import BucketSummary, StateSummary, WorkState, WorkStatus
+from eni_tasks.state.summary import BucketSummary, StateSummary, WorkState
 
 NODES = ("node", "available", "used", "needed", "work", "why")
 WORK = ("work", "pending", "queued", "running", "waiting", "overdue", "oldest overdue")
@@ -25,7 +22,8 @@ def fleet_page(fleet: FleetStatus, *, everything: bool) -> list[str | Table]:
     """The fleet in sentences and tables, the most urgent first."""
     now = fleet.summary.now
     shown = [each for each in fleet.nodes if everything or _is_listed(each)]
-    page: list[str | Table] = [_head(fleet), *_warnings(fleet.summary), _age(fleet)]
+    page: list[str | Table] = [_head(fleet)]
+    page += [*(notice.sentence for notice in notices(fleet.summary)), age(fleet)]
     if fleet.creating:
         some = ", ".join(fleet.creating[:NAMES_SHOWN]) + (", …" if len(fleet.creating) > NAMES_SHOWN else "")
         page.append(f"Interfaces being created: {len(fleet.creating)}, of {some}.")
@@ -40,46 +38,11 @@ def fleet_page(fleet: FleetStatus, *, everything: bool) -> list[str | Table]:
 
 def _head(fleet: FleetStatus) -> str:
     if not fleet.total_count:
-        return "No nodes are known: is a watcher running, and does it have the same ENI_TASKS_CLUSTER?"
+        return NO_NODES
     return (
         f"{fleet.total_count} nodes: {fleet.ready_count} at size, {fleet.in_deficit_count} in deficit; "
         f"{fleet.at_capacity_count} at capacity, {fleet.waiting_count} waiting."
     )
-
-
-def _warnings(summary: StateSummary) -> list[str]:
-    lines = []
-    if summary.pause is not None:
-        lines.append(
-            f"PAUSED for {duration(summary.now - summary.pause.since)} by {summary.pause.who}: "
-            f"{sentence(summary.pause.why)} `eni-tasks resume` lets mutations continue."
-        )
-    if summary.orphans_count:
-        lines.append(f"{summary.orphans_count} interfaces were left behind; `eni-tasks orphans --dry-run` lists them.")
-    if summary.generation is None:
-        lines.append("Redis is empty, and no watcher has noticed yet: is one running?")
-    if summary.read_failure:
-        lines.append(f"The last read of EC2 failed: {sentence(summary.read_failure)}")
-    for action, breaker in summary.breakers.items():
-        why = sentence(breaker.why)
-        when = f"in {duration(breaker.until - summary.now)}" if breaker.until > summary.now else "by the next caller"
-        if action == LIMITS:
-            lines.append(f"{action} is refused: {why} Nodes of unknown instance types wait.")
-        else:
-            lines.append(
-                f"{action} is stopped for all workers: {why} It is probed {when}; `eni-tasks resume` tries it now."
-            )
-    return lines
-
-
-def _age(fleet: FleetStatus) -> str:
-    summary = fleet.summary
-    if summary.infrastructure_at is None:
-        return "EC2 was not read yet: no subnets are known."
-    facts = f"Facts: subnets read {duration(summary.now - summary.infrastructure_at)} ago"
-    if fleet.oldest_read_at is not None:
-        facts += f", every instance within {duration(summary.now - fleet.oldest_read_at)}"
-    return facts + (f"; {fleet.unread_count} instances not yet." if fleet.unread_count else ".")
 
 
 def _is_listed(each: NodeStatus) -> bool:
@@ -92,13 +55,6 @@ def _node_row(each: NodeStatus, now: float) -> tuple[object, ...]:
     more = each.trouble or each.last_action
     why = f"{each.reason}: {more}" if more else each.reason
     return each.node, each.available, each.used, each.needed, work, why
-
-
-def work_text(work: WorkStatus, now: float) -> str:
-    """The state of a piece of work, and how long a wait still lasts."""
-    if work.state is WorkState.WAITING:
-        return f"waits {duration(work.until - now)}"
-    return work.state.value
 
 
 def _work(summary: StateSummary) -> Table:
@@ -183,18 +139,3 @@ def node_page(one: NodeDetails) -> list[str | Table]:
     if one.events:
         page.append(Table(EVENTS, [event_row(event) for event in one.events], "Last events"))
     return page
-
-
-def work_lines(work: Mapping[WorkKind, WorkStatus], now: float) -> list[str]:
-    """What each kind of a node's pending work is doing."""
-    return [f"{kind.value}: {_until(each, now)}." for kind, each in work.items()]
-
-
-def _until(work: WorkStatus, now: float) -> str:
-    length = duration(work.until - now)
-    return {
-        WorkState.QUEUED: f"a message was sent; if no worker takes it, another is sent in {length}",
-        WorkState.RUNNING: f"a worker has claimed it; its lease ends in {length} unless it is renewed",
-        WorkState.WAITING: f"waits for {length}; `eni-tasks maintain` ends the wait",
-        WorkState.OVERDUE: "no worker took it in time; it is requeued at once if a watcher runs",
-    }[work.state]

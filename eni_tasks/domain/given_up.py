@@ -50,7 +50,7 @@ def look(state: NodeState, policy: Policy, excess: int, now: float) -> Look:
         return Look(NO_RELEASE, None, ())
     attached = releasable(state.interfaces or (), node)
     before = state.memory.release
-    if (before.contract, before.generation) != (CONTRACT, state.generation):
+    if (before.contract, before.generation) != (CONTRACT, state.release_generation):
         since = marks({}, before=None, listed=demand.listed, attached=attached, now=now)
     else:
         # What is given up with one pre-allocate may be wanted with another.
@@ -58,7 +58,7 @@ def look(state: NodeState, policy: Policy, excess: int, now: float) -> Look:
         since = marks(known, before=before.listed, listed=demand.listed, attached=attached, now=now)
     memory = ReleaseMemory(
         contract=CONTRACT,
-        generation=state.generation,
+        generation=state.release_generation,
         since=since,
         listed=tuple(sorted(demand.listed & attached.keys())),
         pre_allocate=node.pre_allocate,
@@ -71,7 +71,7 @@ def look(state: NodeState, policy: Policy, excess: int, now: float) -> Look:
 def given_up_addresses(state: NodeState) -> frozenset[str]:
     """List the addresses of the blocks that an agent of Cilium 1.20 has given up, as far as is remembered."""
     memory = state.memory.release
-    if (memory.contract, memory.generation) != (CONTRACT, state.generation) or state.node.demand is None:
+    if (memory.contract, memory.generation) != (CONTRACT, state.release_generation) or state.node.demand is None:
         return frozenset()
     return frozenset(address for block in memory.since for address in expanded(_name(block)))
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from eni_tasks.domain import setbacks, subnets
 from eni_tasks.domain.eligibility import eligible
 
@@ -19,9 +21,12 @@ if TYPE_CHECKING:
 
 
 def missing(state: NodeState) -> bool:
-    """Say whether the agent asks for IPv6 addresses and no interface for pods has a prefix."""
-    node = state.node
-    return wanted(node) and not any(each.ipv6_prefixes for each in eligible(state.interfaces or (), node))
+    """Say whether the agent asks for IPv6 addresses, and no interface for pods has, or brings, a prefix."""
+    held = (
+        msgspec.structs.replace(each, attachment_status="attached") if each.attachment_status == "attaching" else each
+        for each in state.interfaces or ()
+    )
+    return wanted(state.node) and not any(each.ipv6_prefixes for each in eligible(held, state.node))
 
 
 def wanted(node: Node) -> bool:

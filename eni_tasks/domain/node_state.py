@@ -25,6 +25,7 @@ def assemble(  # noqa: PLR0913 - one value per part of the state
     journal: bytes | None,
     now: float,
     generation: str,
+    restores: str,
     read_failure: str,
     publish_failure: str,
     instance_owner: NodeName,
@@ -45,6 +46,7 @@ def assemble(  # noqa: PLR0913 - one value per part of the state
         journal: the entry of an interface creation under way.
         now: Redis' time in seconds.
         generation: the state generation.
+        restores: how often the API server's objects went back, "" if never.
         read_failure: why the last read of EC2 failed, "" if it succeeded.
         publish_failure: why the object could not be written lately, "" if it could.
         instance_owner: the node that the instance belongs to.
@@ -72,6 +74,7 @@ def assemble(  # noqa: PLR0913 - one value per part of the state
         stored_memory=memory,
         journal=journal,
         generation=generation,
+        restores=restores,
         read_failure=read_failure,
         publish_failure=publish_failure,
         instance_owner=instance_owner,

@@ -199,8 +199,11 @@ def _with_ipv6_interface(pool: Plan, state: NodeState, policy: Policy, limits: L
     """Create an interface that gets the IPv6 prefix, and what the pool wants of a new interface."""
     node, known = state.node, pool.figures
     want = 0 if pool.action is None else _want(state, policy, limits, known)
-    created = _no_slot(state, limits, now, any_room=False) or _create(
-        state, policy, limits, known, want, ipv6_prefix=True
+    all_attached = f"All {limits.max_interfaces} interfaces that {node.name} can carry are attached."
+    created = (
+        Blocked(Reason.AT_CAPACITY, all_attached)
+        if capacity.free_slots(limits, state.interfaces or ()) <= 0
+        else _refused_interface(state, limits, now) or _create(state, policy, limits, known, want, ipv6_prefix=True)
     )
     if not isinstance(created, Blocked) and (pool.action is not None or _fits(state, policy, limits, known) >= 0):
         return _first(pool, created[0], Reason.IPV6, f"The agent of {node.name} asks for IPv6 addresses. {created[1]}")

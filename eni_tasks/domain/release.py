@@ -103,7 +103,7 @@ def look(state: NodeState, policy: Policy, known: Figures, now: float) -> Look:
     answers = {name: answer(state.node, how, name) for name in found.names}
     step, delay = STEPS[how], policy.release_delay_seconds
     kept, let_go = advance(clocks, answers, lambda clock, given: step(clock, given, now, delay), now)
-    memory = memory_of(how, state.generation, kept)
+    memory = memory_of(how, state.release_generation, kept)
     explanation = _explain(known, found, answers, memory, let_go)
     return Look(memory, _unassign(found, let_go), explanation)
 
@@ -173,7 +173,7 @@ def answer(node: Node, how: Contract, name: str) -> Answer:
 def clocks_of(state: NodeState, how: Contract) -> dict[str, Clock]:
     """Read a node's clocks; none if they are of another contract or state generation."""
     memory = state.memory.release
-    if (memory.contract, memory.generation) != (how, state.generation):
+    if (memory.contract, memory.generation) != (how, state.release_generation):
         return {}
     return {name: Clock(since, memory.asked.get(name)) for name, since in memory.since.items()}
 
@@ -198,7 +198,7 @@ def asked_addresses(state: NodeState, how: Contract) -> frozenset[str]:
     which addresses are given back, so that none becomes usable again while that happens.
     """
     memory = state.memory.release
-    if (memory.contract, memory.generation) != (how, state.generation):
+    if (memory.contract, memory.generation) != (how, state.release_generation):
         return frozenset()
     return frozenset(address for name in memory.asked for address in expanded(name))
 

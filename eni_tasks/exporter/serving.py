@@ -1,4 +1,4 @@
-"""The exporter's HTTP: `/metrics` for Prometheus, `/healthz` for probes.
+"""The exporter's HTTP: `/metrics` for Prometheus, `/healthz` for probes, and the server below the status page, too.
 
 prometheus_client's own `start_http_server` answers every path with all metrics, so each probe would read the whole
 state; and a client that sends nothing would keep its thread.
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 SOCKET_TIMEOUT_SECONDS = 30
 
 
-class MetricsServer(ThreadingMixIn, WSGIServer):
+class Server(ThreadingMixIn, WSGIServer):
     """Answers each request in a thread of its own, so that a slow client delays no other."""
 
     daemon_threads = True
@@ -36,26 +36,34 @@ class _Handler(WSGIRequestHandler):
         """Log nothing: a line per scrape and probe is noise."""
 
 
-def make_server(collector: Collector, address: str, port: int) -> MetricsServer:
-    """Bind; `serve_forever` then serves until `shutdown` or a signal.
+def make_server(collector: Collector, address: str, port: int) -> Server:
+    """Bind the metrics; arguments and errors as of `bind`, and `collector` is what `/metrics` shows."""
+    registry = CollectorRegistry()
+    registry.register(collector)
+    server = bind(address, port)
+    server.set_app(_routes(registry))
+    return server
+
+
+def bind(address: str, port: int) -> Server:
+    """Listen; after `set_app`, `serve_forever` serves until `shutdown` or a signal.
 
     Args:
-        collector: what `/metrics` shows.
         address: where it listens, IPv4 or IPv6.
         port: 0 takes a free one; `server_port` is its number.
 
     Raises:
         InvalidInput: nothing can listen there.
     """
-    registry = CollectorRegistry()
-    registry.register(collector)
     try:
         family, *_, where = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-        kind = type("_Server", (MetricsServer,), {"address_family": family})
-        server: MetricsServer = kind(where[:2], _Handler)
+        kind = type("_Server", (Server,), {"address_family": family})
+        server: Server = kind(where[:2], _Handler)
     except OSError as error:
-        raise InvalidInput(f"the exporter can't listen on {address} port {port}: {error}") from error
-    server.set_app(_routes(registry))
+        raise InvalidInput(
+            f"the exporter can't listen on {address} port {port}: {error}; --port chooses another for the metrics, "
+            "ENI_TASKS_PAGE_PORT for the status page"
+        ) from error
     return server
 
 

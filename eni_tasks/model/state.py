@@ -52,10 +52,10 @@ class NodeState(Value, frozen=True):
     subnets that reported that they are full, `no_prefix` those that reported that they have no free /28 prefix.
     `memory` is what applies to this uid and instance, `stored_memory` the entry as Redis holds it. `journal` is the
     entry of an interface creation under way. `publish_failure` is why the object could not be written lately ("" if
-    it could). `generation` is the state generation. `read_failure` is why the last read of EC2 failed ("" if it
-    succeeded). `instance_owner` is the node that the instance belongs to: the one that has named it for longest.
-    `pending_pods` are the node's pods that wait, those on the host's network not counted; 0 while nobody looks.
-    `now` is Redis' time in seconds.
+    it could). `generation` is the state generation, `restores` how often the API server's objects went back in time.
+    `read_failure` is why the last read of EC2 failed ("" if it succeeded). `instance_owner` is the node that the
+    instance belongs to: the one that has named it for longest. `pending_pods` are the node's pods that wait, those on
+    the host's network not counted; 0 while nobody looks. `now` is Redis' time in seconds.
     """
 
     node: Node
@@ -72,10 +72,16 @@ class NodeState(Value, frozen=True):
     stored_memory: Memory = Memory()
     journal: bytes | None = None
     generation: str = ""
+    restores: str = ""
     read_failure: str = ""
     publish_failure: str = ""
     instance_owner: NodeName = NodeName("")
     pending_pods: int = 0
+
+    @property
+    def release_generation(self) -> str:
+        """What the memory of releases belongs to: answers in restored objects are of an earlier time."""
+        return f"{self.generation}.{self.restores}" if self.restores else self.generation
 
     @property
     def owns_instance(self) -> bool:

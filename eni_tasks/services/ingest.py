@@ -77,6 +77,8 @@ class Ingest:
             went_back: the API server's history lies below what is stored (etcd was restored from a backup): the
                 objects replace newer ones, and each is compared with EC2's facts again.
         """
+        if went_back:
+            self._state.coordination.note_restore()
         new = NewObjects(any_version=went_back)
         served_before = False
         for shown, before in zip(objects, self._state.nodes.before(objects, any_version=went_back), strict=True):

@@ -10,6 +10,7 @@ import random
 
 from eni_tasks.domain.status import next_write
 from eni_tasks.errors import ClusterRefused, ClusterUnavailable, ConflictError, NodeGone
+from eni_tasks.model.cilium_node import version_key
 from eni_tasks.model.network import NodeName
 from eni_tasks.model.node import Policy
 from eni_tasks.model.state import NodeState
@@ -75,12 +76,18 @@ class Publish:
             try:
                 self._write_once(claim, state, wrote)
             except ConflictError:
-                self._ingest.changed([self._nodes.get(name)])
+                self._take_in_fresh(state)
                 if not tries_left:
                     raise
                 state = self._state.nodes.read(name)
             else:
                 return
+
+    def _take_in_fresh(self, state: NodeState) -> None:
+        """Read the object, and store it; one that is older than what is stored shows that etcd was restored."""
+        fresh = self._nodes.get(state.node.name)
+        known, read = state.obj.metadata.resource_version, fresh.metadata.resource_version
+        self._ingest.changed([fresh], went_back=version_key(read) < version_key(known))
 
     def _write_once(self, claim: Claim, state: NodeState, wrote: list[str]) -> None:
         name, obj = state.node.name, state.obj

@@ -12,6 +12,7 @@ from eni_tasks.domain.addresses import expanded
 from eni_tasks.domain.cilium_node import own_addresses, parse_node
 from eni_tasks.domain.lacking import PROOF_SECONDS
 from eni_tasks.errors import ClusterRefused, ClusterUnavailable, Ec2Error, LeaseLost
+from eni_tasks.model.cilium_node import version_key
 from eni_tasks.model.network import Interface
 from eni_tasks.model.node import ReleaseMemory
 from eni_tasks.model.plan import Unassign
@@ -94,12 +95,14 @@ def release_addresses(  # noqa: PLR0913 - a release and all that it depends on
 def _review(last_look: LastLook, state: NodeState, action: Unassign, memory: ReleaseMemory) -> given_up.Review:
     """Ask the API server what may be released of what was planned."""
     node = state.node
-    if node.demand is None:
-        why_not = release.objection(node, parse_node(last_look.nodes.get(node.name)), action)
-        return given_up.Review(None if why_not else action, why_not, memory)
-    # What an agent of Cilium 1.20 lists may be older than what it does: pods' own addresses are looked at, too.
-    use = last_look.uses.read(node.name)
+    # What an agent of Cilium 1.20 lists may be older than what it does: its pods' own addresses are looked at, too.
+    use = last_look.uses.read(node.name) if node.demand is not None else None
     obj = last_look.nodes.get(node.name)
+    if version_key(obj.metadata.resource_version) < version_key(state.obj.metadata.resource_version):
+        return given_up.Review(None, "the object is older than the one that was planned for", memory)
+    if use is None:
+        why_not = release.objection(node, parse_node(obj), action)
+        return given_up.Review(None if why_not else action, why_not, memory)
     if use.ready_since is None or state.now - use.ready_since < last_look.ready_seconds:
         why_not = "its Node has not been ready for the whole delay, so the agent may be silent"
         return given_up.Review(None, why_not, memory)

@@ -5,16 +5,20 @@ Answers come from the shared state alone, so asking costs EC2 and the API server
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import StrEnum
 
 import msgspec
 
-from eni_tasks.domain import blocks, lacking
+from eni_tasks.domain import blocks, capacity, lacking, subnets
 from eni_tasks.domain.addresses import may_use, pod_addresses, secondary_count
+from eni_tasks.domain.eligibility import eligible
+from eni_tasks.domain.eni_entries import eni_entries, usable_pool
 from eni_tasks.domain.planner import plan
+from eni_tasks.domain.prefixes import SIZE, delegation
 from eni_tasks.domain.status import next_write
 from eni_tasks.errors import NodeGone
-from eni_tasks.model.network import InstanceId, Interface, NodeName, Value
+from eni_tasks.model.network import Interface, NodeName, Value
 from eni_tasks.model.node import Node, Policy
 from eni_tasks.model.plan import Plan, Reason, Unassign
 from eni_tasks.model.state import NodeState
@@ -88,11 +92,30 @@ class FleetStatus(Value, frozen=True):
         return self.ready_count < self.total_count or bool(self.summary.breakers or self.summary.read_failure)
 
 
-class InterfaceStatus(Value, frozen=True):
+class ItemState(StrEnum):
+    """What became of something that an interface holds."""
+
+    USED = "used"  # by a pod, as the object says
+    FREE = "free"
+    NOT_SHOWN = "not shown"  # EC2 has assigned it, and the object does not show it yet
+    NOT_FOR_PODS = "not for pods"  # pods can't get it
+
+
+class Item(Value, frozen=True):
+    """Something that an interface holds for pods, such as an address."""
+
+    label: str
+    state: ItemState
+
+
+class InterfaceStatus(Value, frozen=True, omit_defaults=False):
     """One interface of a node.
 
     `addresses` are single ones, `prefixes` /28 blocks; `address_count` counts both. `used` of them are in use by pods,
     as the node's object says; of an agent of Cilium 1.20, which does not say, as many as it lists.
+    `items` are what it holds for pods, each with its state. `room` addresses still fit on it, whatever its subnet has:
+    None while unknown, and for an interface that gets no addresses. `subnet_room` is what this node can get from
+    the subnet now: nothing while the subnet cools down because it reported that it is full.
     """
 
     id: str
@@ -102,8 +125,12 @@ class InterfaceStatus(Value, frozen=True):
     status: str
     used: int
     addresses: tuple[str, ...]
-    prefixes: tuple[str, ...]
-    address_count: int
+    prefixes: tuple[str, ...] = ()
+    address_count: int = 0
+    items: tuple[Item, ...] = ()
+    room: int | None = None
+    subnet_room: int = 0
+    subnet_cooling_down: bool = False
 
 
 class NodeDetails(Value, frozen=True):
@@ -175,8 +202,7 @@ class Status:
         summary = self._state.summary
         work = {**summary.work_of_kind(WorkKind.PUBLISH), **summary.work_of_kind(WorkKind.MAINTAIN)}
         nodes = tuple(msgspec.structs.replace(status, work=work.get(status.node)) for status in found)
-        instances = [InstanceId(status.instance) for status in nodes if status.instance]
-        read_at = self._state.facts.described_at(instances)
+        read_at = [status.described_at for status in nodes if status.described_at is not None]
         short = [status for status in nodes if not status.ready]
         reasons: dict[str, int] = {}
         for status in short:
@@ -190,8 +216,8 @@ class Status:
             at_capacity_count=sum(status.reason == Reason.AT_CAPACITY.value for status in nodes),
             waiting_count=sum(status.work is not None and status.work.state is WorkState.WAITING for status in nodes),
             reasons=reasons,
-            oldest_read_at=min(read_at.values(), default=None),
-            unread_count=len(instances) - len(read_at),
+            oldest_read_at=min(read_at, default=None),
+            unread_count=sum(bool(status.instance) for status in nodes) - len(read_at),
             creating=tuple(sorted(self._state.nodes.journals())),
         )
 
@@ -211,7 +237,7 @@ class Status:
             now=self._state.now(),
             status=self._node_status(name, answer),
             work=dict(self._state.summary.work_of_node(name)),
-            interfaces=_interfaces(state) if state else (),
+            interfaces=self._interfaces(state) if state else (),
             facts_at=facts.described_at if facts else 0.0,
             facts_unknown=_why_unknown(state) if state else "",
             failures=state.memory.failures if state else 0,
@@ -271,6 +297,52 @@ class Status:
             trouble=state.memory.trouble or state.publish_failure,
         )
 
+    def _interfaces(self, state: NodeState) -> tuple[InterfaceStatus, ...]:
+        known = state.facts.interfaces if state.facts else ()
+        # While the facts count as unknown, pods get what the object shows.
+        unknown = state.interfaces is None
+        usable = state.node.pool if unknown else usable_pool(state, eni_entries(state.obj, state))
+        served = set() if unknown else {interface.id for interface in eligible(known, state.node)}
+        found = [
+            InterfaceStatus(
+                id=each.id,
+                device_index=-1 if each.device_index is None else each.device_index,
+                subnet=each.subnet_id,
+                primary_address=each.primary_address,
+                status=each.attachment_status or each.status,
+                used=len(may_use(state.node, pod_addresses(each, state.node))),
+                addresses=each.addresses,
+                prefixes=each.prefixes,
+                address_count=secondary_count(each),
+                items=_items(each, state.node, usable),
+                room=self._room(each, state) if each.id in served else None,
+                subnet_room=subnets.room(each.subnet_id, state, self._policy),
+                subnet_cooling_down=each.subnet_id in state.cooling_down,
+            )
+            for each in known
+        ]
+        return tuple(sorted(found, key=lambda each: each.device_index))
+
+    def _room(self, interface: Interface, state: NodeState) -> int | None:
+        if state.limits is None:
+            return None
+        takes_prefixes = delegation(state, self._policy).takes_prefixes(interface)
+        return capacity.room(interface, state.limits) * (SIZE if takes_prefixes else 1)
+
+
+def _items(interface: Interface, node: Node, usable: Mapping[str, str]) -> tuple[Item, ...]:
+    held = pod_addresses(interface, node)
+    in_use = may_use(node, held)
+
+    def state_of(address: str) -> ItemState:
+        if address in in_use:
+            return ItemState.USED
+        if usable.get(address) != interface.id:
+            return ItemState.NOT_FOR_PODS
+        return ItemState.FREE if node.pool.get(address) == interface.id else ItemState.NOT_SHOWN
+
+    return tuple(Item(label=address, state=state_of(address)) for address in held)
+
 
 def _complete(state: NodeState, decision: Plan) -> bool:
     """Facts known, nothing to do but to give back what is in excess, nothing needed, nothing blocked."""
@@ -297,22 +369,3 @@ def _why_unknown(state: NodeState) -> str:
     if facts.unconfirmed_since:
         return "a read lacks what was known before; it is read again"
     return ""
-
-
-def _interfaces(state: NodeState) -> tuple[InterfaceStatus, ...]:
-    found = [_interface(each, state.node) for each in (state.facts.interfaces if state.facts else ())]
-    return tuple(sorted(found, key=lambda each: each.device_index))
-
-
-def _interface(interface: Interface, node: Node) -> InterfaceStatus:
-    return InterfaceStatus(
-        id=interface.id,
-        device_index=-1 if interface.device_index is None else interface.device_index,
-        subnet=interface.subnet_id,
-        primary_address=interface.primary_address,
-        status=interface.attachment_status or interface.status,
-        used=len(may_use(node, pod_addresses(interface, node))),
-        addresses=interface.addresses,
-        prefixes=interface.prefixes,
-        address_count=secondary_count(interface),
-    )

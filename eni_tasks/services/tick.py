@@ -65,7 +65,8 @@ class Ticker:
         self._work.requeue_overdue(REQUEUE_LIMIT)
         if shared.take_slot("inventory", self._settings.resync_seconds):
             self._work.enqueue_pass(Pass.INVENTORY, ends_wait=True)
-        elif self._state.reads.due_count():
+        # Beside the inventory, not instead of it: that one may start each second, and be refused tokens.
+        if self._state.reads.due_count():
             self._work.enqueue_pass(Pass.INSTANCES)
         if shared.take_slot("orphans", self._settings.orphan_interval_seconds):
             self._work.collect_orphans()

@@ -1,9 +1,8 @@
 """The connection of one process to Redis, made so that no call hangs, and the scripts that it runs.
 
 Bounded in every direction: 5 s per answer, few retries, a pool that waits instead of growing. Redis 7.0 or
-Valkey is needed (scripts write after asking for the time). `translated` is the one place that turns
-redis-py's errors into `StateUnavailable`; errors of our own making (a wrong type, a bug in a script) pass
-through.
+Valkey is needed (scripts write after asking for the time). `Connection.translated` is the one place that turns
+redis-py's errors into `StateUnavailable`; errors of our own making (a bug in a script) pass through.
 """
 
 from __future__ import annotations
@@ -27,7 +26,9 @@ from redis.exceptions import (
 from redis.retry import Retry
 
 from eni_tasks.errors import StateUnavailable
+from eni_tasks.observability.logs import logger
 from eni_tasks.state import refusing
+from eni_tasks.state.decoding import text
 from eni_tasks.state.refusing import Pool, ServerRefuses
 
 if TYPE_CHECKING:
@@ -43,32 +44,10 @@ INTERACTIVE_TIMEOUT_SECONDS = 1
 HEALTH_CHECK_SECONDS = 10
 RETRIES = 2
 DAY_MS = 86_400_000
+SCAN_COUNT = 1000
 PORTION_COUNT = 200  # items per script: a longer script would keep all other clients waiting
 
 _clock_offset_ms = 0
-
-
-@contextmanager
-def translated() -> Iterator[None]:
-    """Turn Redis' unavailability into ours.
-
-    Raises:
-        StateUnavailable: Redis did not answer, can't serve now, or refuses what its URL or its rights ask for.
-    """
-    try:
-        yield
-    except ServerRefuses as error:
-        raise StateUnavailable(f"Redis can't serve now: {error}") from error
-    except (RedisConnectionError, RedisTimeoutError) as error:
-        raise StateUnavailable(
-            f"Redis did not serve us: {str(error).rstrip('.')}; is it up, and is its URL right?"
-        ) from error
-    except NoPermissionError as error:
-        raise StateUnavailable(f"Redis does not permit what we ask: {error}; change the rights of its user") from error
-    except ResponseError as error:
-        if str(error).startswith("DB index"):
-            raise StateUnavailable(f"Redis has no such database: {error}; correct its URL") from error
-        raise
 
 
 def connect(url: str, *, connections: int, interactive: bool = False) -> redis.Redis:
@@ -142,12 +121,64 @@ class Connection:
             StateUnavailable: Redis did not answer.
         """
         texts = _script_texts()
-        with translated():
+        with self.translated():
             try:
                 return self._send(commands, texts)
             except NoScriptError:
                 self._execute([("SCRIPT LOAD", text) for _, text in texts.values()])
                 return self._send(commands, texts)
+
+    @contextmanager
+    def translated(self) -> Iterator[None]:
+        """Turn Redis' unavailability into ours.
+
+        Raises:
+            StateUnavailable: Redis did not answer, can't serve now, or refuses what its URL or its rights ask for; or a
+                key of ours had a wrong type, and our data was deleted.
+        """
+        try:
+            yield
+        except ServerRefuses as error:
+            raise StateUnavailable(f"Redis can't serve now: {error}") from error
+        except (RedisConnectionError, RedisTimeoutError) as error:
+            raise StateUnavailable(
+                f"Redis did not serve us: {str(error).rstrip('.')}; is it up, and is its URL right?"
+            ) from error
+        except NoPermissionError as error:
+            raise StateUnavailable(
+                f"Redis does not permit what we ask: {error}; change the rights of its user"
+            ) from error
+        except ResponseError as error:
+            if str(error).startswith("DB index"):
+                raise StateUnavailable(f"Redis has no such database: {error}; correct its URL") from error
+            if "WRONGTYPE " in str(error):  # in a pipeline more words stand before it
+                raise StateUnavailable(
+                    f"Redis had something else where our data belongs, so all of it is read again: {self._start_over()}"
+                ) from error
+            raise
+
+    def _start_over(self) -> str:
+        """If a key of ours has a wrong type, delete all our keys; returns in words what was found.
+
+        Somebody has put something else in the place of a key, so what it held is lost, and what others hold does not
+        fit to it any more. The watchers then do what they do when Redis has lost all its data. A pause stays.
+        """
+        with self.translated():
+            names = list(map(text, self.client.scan_iter(f"{self.keys.prefix}*", count=SCAN_COUNT)))
+            types = map(text, self._execute([("TYPE", name) for name in names]))
+            expected = {name: self.keys.type_of(name) for name in names}
+            wrong = {
+                name: found
+                for name, found in zip(names, types, strict=True)
+                if found not in (expected[name] or found, "none")
+            }
+            if not wrong:
+                return "another process has done so"
+            lost = [name for name in names if expected[name] and (name != self.keys.switches or name in wrong)]
+            self.client.unlink(*lost)
+        for name, found in wrong.items():
+            logger().error("state_key_deleted", key=name, type=found, expected=expected[name])
+        return ", ".join(f"{name} is a {found}, not a {expected[name]}" for name, found in wrong.items())
 
     def now_ms(self) -> int:
         """Redis' time in milliseconds.

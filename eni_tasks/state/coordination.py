@@ -10,7 +10,7 @@ import uuid
 from redis.exceptions import NoPermissionError
 
 from eni_tasks.model.network import NodeName, Value
-from eni_tasks.state.connection import Connection, milliseconds, time_ms, translated
+from eni_tasks.state.connection import Connection, milliseconds, time_ms
 from eni_tasks.state.decoding import scored, seconds, text
 
 
@@ -74,7 +74,7 @@ class Coordination:
 
     def _run_id(self) -> str:
         """The id of the server's present run; "" if it does not say."""
-        with translated():
+        with self._connection.translated():
             try:
                 return str(self._connection.client.info("server").get("run_id", ""))
             except NoPermissionError:
@@ -88,9 +88,17 @@ class Coordination:
         keys = [self._keys.generation_times]
         self._connection.run("begin_quiet_period", keys, [milliseconds(quiet_seconds)])
 
+    def note_restore(self) -> None:
+        """Take note that the API server's objects went back in time, before any of them is stored."""
+        self._connection.send(("HINCRBY", self._keys.generation_times, "restores", 1))
+
     def take_slot(self, name: str, seconds: float) -> bool:
         """True for exactly one caller per `seconds`: the one that starts a periodic pass."""
-        (taken,) = self._connection.send(("SET", self._keys.slot(name), 1, "NX", "PX", milliseconds(seconds)))
+        key, period_ms = self._keys.slot(name), milliseconds(seconds)
+        taken, left_ms = self._connection.send(("SET", key, 1, "NX", "PX", period_ms), ("PTTL", key))
+        if not 0 <= left_ms <= period_ms:
+            # Taken for good, or for the period of an earlier setting.
+            self._connection.send(("PEXPIRE", key, period_ms))
         return bool(taken)
 
     def progress(self) -> Progress:

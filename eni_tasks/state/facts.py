@@ -12,8 +12,8 @@ import msgspec
 from eni_tasks.model.network import InstanceId, Interface
 from eni_tasks.model.state import Facts, ReadResult
 from eni_tasks.state.commands import FACTS_FIELDS, encode
-from eni_tasks.state.connection import DAY_MS, PORTION_COUNT, Command, Connection, Script, milliseconds
-from eni_tasks.state.decoding import decoded, number, prose, seconds
+from eni_tasks.state.connection import DAY_MS, Command, Connection, Script, milliseconds
+from eni_tasks.state.decoding import decoded, number, prose
 from eni_tasks.state.keys import Keys
 
 PROBLEM_LONGEST = 300
@@ -45,19 +45,6 @@ class FactsCache:
         )
         found = (decode_facts(self._keys, i, values, began_at) for i, values in zip(instance_ids, answers, strict=True))
         return {facts.instance_id: facts for facts in found if facts is not None}
-
-    def described_at(self, instance_ids: Sequence[InstanceId]) -> Mapping[InstanceId, float]:
-        """When the last accepted read of each instance began; one that was never read is missing."""
-        found: dict[InstanceId, float] = {}
-        for start in range(0, len(instance_ids), PORTION_COUNT):
-            portion = instance_ids[start : start + PORTION_COUNT]
-            answers = self._connection.send(*(("HGET", self._keys.facts(i), "described_at") for i in portion))
-            times = {
-                i: seconds(f"{self._keys.facts(i)} described_at", answer)
-                for i, answer in zip(portion, answers, strict=True)
-            }
-            found |= {i: time for i, time in times.items() if time}
-        return found
 
     def merge(self, results: Sequence[ReadResult], *, started_at: float) -> list[bool]:
         """Accept what a describe call showed of several instances.

@@ -14,6 +14,18 @@ if TYPE_CHECKING:
     from eni_tasks.model.work import WorkKind
 
 
+# The types of the keys below: by name, or by what stands before the first colon and the colon.
+_TYPES = {
+    **dict.fromkeys(("fence", "generation", "slot:"), "string"),
+    **dict.fromkeys(("nodes", "versions", "memory", "publish-failures", "journal", "infrastructure", "limits"), "hash"),
+    **dict.fromkeys(("ledger", "switches", "generation:times", "counters"), "hash"),
+    **dict.fromkeys(("work:", "facts:", "bucket:", "breaker:"), "hash"),
+    **dict.fromkeys(("reads", "deficits", "vpcs", "ledger:entries", "cooldowns", "orphans", "removed"), "zset"),
+    **dict.fromkeys(("pending:", "claimants:"), "zset"),
+    "events": "stream",
+}
+
+
 class Keys:
     """The key names of one cluster.
 
@@ -23,7 +35,7 @@ class Keys:
 
     def __init__(self, cluster: str) -> None:
         prefix = f"{{eni:{cluster}}}:v1:"
-        self._prefix = prefix
+        self.prefix = prefix
 
         # STRING, INT. The last fence. Never below the clock, so that it grows even after Redis lost its data.
         self.fence = f"{prefix}fence"
@@ -81,12 +93,18 @@ class Keys:
         self.generation = f"{prefix}generation"
         # HASH. began_at: when the generation began. quiet_until: EC2 calls of an earlier generation may be
         # running until then. run_id: the run of the server in which it was last confirmed. beat: how often it was.
+        # restores: how often the API server's objects went back in time.
         self.generation_times = f"{prefix}generation:times"
         # HASH. JSON of a counter or of a part of a histogram (observability.counters.Series) → its sum over all
         # processes.
         self.counters = f"{prefix}counters"
         # STREAM. One entry per mutation, capped at about 10,000.
         self.events = f"{prefix}events"
+
+    def type_of(self, key: str) -> str | None:
+        """The type that a key must have, as Redis' TYPE names it; None if the key is not one of these."""
+        name = key.removeprefix(self.prefix)
+        return _TYPES.get(name) or _TYPES.get(name.partition(":")[0] + ":")
 
     def work(self, kind: WorkKind, name: str) -> str:
         """HASH. One piece of work, present while it is queued, waiting or running.
@@ -103,14 +121,14 @@ class Keys:
 
         `name` "" gives the prefix of all of a kind.
         """
-        return f"{self._prefix}work:{kind}:{name}"
+        return f"{self.prefix}work:{kind}:{name}"
 
     def pending(self, kind: WorkKind) -> str:
         """ZSET. Name of the work → when it is overdue: end of `sent`, `not_before` or `lease`.
 
         Everything queued, waiting or running. Worker processes are scaled on its size.
         """
-        return f"{self._prefix}pending:{kind}"
+        return f"{self.prefix}pending:{kind}"
 
     def facts(self, instance_id: str) -> str:
         """HASH. What is known of one instance; deleted a day after the last write.
@@ -127,14 +145,14 @@ class Keys:
         released           JSON: addresses and prefixes that were given back lately → when
         problem            why the last read could not be used
         """
-        return f"{self._prefix}facts:{instance_id}"
+        return f"{self.prefix}facts:{instance_id}"
 
     def claimants(self, instance_id: str) -> str:
         """ZSET. Node that names the instance → since when (ms, see put_nodes.lua). The first one owns the instance.
 
         `instance_id` "" gives the prefix of all.
         """
-        return f"{self._prefix}claimants:{instance_id}"
+        return f"{self.prefix}claimants:{instance_id}"
 
     def bucket(self, action: str) -> str:
         """HASH. The token bucket of one EC2 action; deleted after an idle hour (then full again).
@@ -145,7 +163,7 @@ class Keys:
         throttled_at  when EC2 last throttled: no token is given out for a second after that
         next_promise  the time for which the last of the waiting callers was asked to return
         """
-        return f"{self._prefix}bucket:{action}"
+        return f"{self.prefix}bucket:{action}"
 
     def breaker(self, action: str) -> str:
         """HASH. Present while the breaker of one EC2 action is open; deleted a day after it was opened.
@@ -154,7 +172,7 @@ class Keys:
         why    the reason, for people
         probe  end of the lease of the one probe under way
         """
-        return f"{self._prefix}breaker:{action}"
+        return f"{self.prefix}breaker:{action}"
 
     def queue(self, name: str) -> str:
         """LIST. The messages that wait in one of Celery's queues; Celery's own, only read here."""
@@ -162,4 +180,4 @@ class Keys:
 
     def slot(self, name: str) -> str:
         """STRING. Taken for a period by the process that starts a periodic pass; the lifetime is the period."""
-        return f"{self._prefix}slot:{name}"
+        return f"{self.prefix}slot:{name}"

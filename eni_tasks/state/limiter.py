@@ -14,7 +14,7 @@ from eni_tasks.model.network import InstanceId, Value
 from eni_tasks.model.state import Reservation
 from eni_tasks.model.work import Claim, Pause
 from eni_tasks.state.commands import encode
-from eni_tasks.state.connection import DAY_MS, Connection, milliseconds, translated
+from eni_tasks.state.connection import DAY_MS, Connection, milliseconds
 from eni_tasks.state.decoding import decoded, prose, text
 from eni_tasks.state.keys import Keys
 
@@ -135,7 +135,7 @@ class Limiter:
         """Stop an action for all workers for a while; after it one caller at a time may probe."""
         key = self._keys.breaker(action)
         until = self._connection.now_ms() + milliseconds(seconds)
-        with translated():
+        with self._connection.translated():
             pipe = self._connection.client.pipeline(transaction=True)
             pipe.hdel(key, "probe")
             pipe.hset(key, mapping={"until": until, "why": why})

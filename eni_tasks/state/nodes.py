@@ -21,7 +21,7 @@ from eni_tasks.model.node import Memory
 from eni_tasks.model.state import NodeState
 from eni_tasks.model.work import NODE_WORK, WorkKind
 from eni_tasks.state import commands
-from eni_tasks.state.connection import PORTION_COUNT, Connection, milliseconds, translated
+from eni_tasks.state.connection import PORTION_COUNT, Connection, milliseconds
 from eni_tasks.state.decoding import decoded, number, prose, text
 from eni_tasks.state.facts import decode_facts
 from eni_tasks.state.network import NetworkCache, decode_ledger, decode_limits, without_prefix
@@ -75,7 +75,7 @@ class Nodes:
     def decode_state(self, name: NodeName, answer: Sequence[Any]) -> NodeAnswer:
         """Decode the answer of read_node.lua."""
         stored, memory, journal, stamp, ledger, cooldowns, now_ms, facts, limits, *rest = answer
-        generation, began_at, failure, owner, publish_failure, pending_pods, no_prefix = rest
+        generation, began_at, failure, owner, publish_failure, pending_pods, restores, no_prefix = rest
         if stored is None:
             return NodeGone(f"node {name}: no CiliumNode of that name is known; is the watcher running?")
         obj = _decode_stored(name, stored)
@@ -94,6 +94,7 @@ class Nodes:
                 journal=journal,
                 now=now_ms / 1000,
                 generation=text(generation) if generation else "",
+                restores=text(restores) if restores else "",
                 read_failure=prose(failure),
                 publish_failure=prose(publish_failure),
                 instance_owner=NodeName(text(owner[0])) if owner else name,
@@ -143,7 +144,7 @@ class Nodes:
 
     def all_objects(self) -> Iterable[CiliumNode]:
         """All stored objects, read in portions; one that changes meanwhile is shown once, as it was or is."""
-        with translated():
+        with self._connection.translated():
             seen: dict[bytes, bytes] = dict(self._connection.client.hscan_iter(self._keys.nodes, count=SCAN_COUNT))
         for name, stored in seen.items():
             yield _decode_stored(text(name), stored)

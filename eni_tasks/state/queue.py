@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from eni_tasks.model.network import NodeName
 from eni_tasks.model.work import NODE_WORK, Claim, Finished, Pass, WorkKind
 from eni_tasks.state import commands
-from eni_tasks.state.connection import PORTION_COUNT, Connection, milliseconds, translated
+from eni_tasks.state.connection import PORTION_COUNT, Connection, milliseconds
 from eni_tasks.state.decoding import text
 
 
@@ -107,7 +107,7 @@ class WorkQueue:
 
     def remove(self, name: NodeName) -> None:
         """Delete all work on a node that no longer exists; a claim that is still held turns stale."""
-        with translated():
+        with self._connection.translated():
             pipe = self._connection.client.pipeline(transaction=True)
             for kind in NODE_WORK:
                 pipe.delete(self._keys.work(kind, name))

@@ -10,7 +10,7 @@ from typing import Any
 from redis.exceptions import NoPermissionError
 
 from eni_tasks.model.network import Value
-from eni_tasks.state.connection import Connection, time_ms, translated
+from eni_tasks.state.connection import Connection, time_ms
 
 
 class ServerDescription(Value, frozen=True):
@@ -49,7 +49,7 @@ class RedisServer:
         Raises:
             StateUnavailable: Redis did not answer.
         """
-        with translated():
+        with self._connection.translated():
             try:
                 info = self._connection.client.info()
             except NoPermissionError:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from ipaddress import IPv4Network
 
 from eni_tasks.model.network import Infrastructure, NodeName, SubnetId, Value
 from eni_tasks.model.work import NODE_WORK, Pause, WorkKind
@@ -17,6 +18,7 @@ from eni_tasks.state.limiter import LIMITS, decode_pause
 from eni_tasks.state.network import NetworkCache, decode_ledger, without_prefix
 
 PORTION_COUNT = 1000  # work hashes asked for at once
+_KEPT_BY_AWS = 5  # addresses of each subnet: network, router, DNS, one for later, broadcast
 
 
 class WorkState(StrEnum):
@@ -91,8 +93,9 @@ class BreakerSummary(Value, frozen=True):
 class SubnetSummary(Value, frozen=True):
     """A subnet of the known VPCs: `free` addresses when it was described, `reserved` of them taken since.
 
-    `cooling_down_until` is set while no node chooses the subnet, because it reported that it is full; `no_prefix_until`
-    while none asks it for a /28 prefix, because it reported that it has none.
+    `size` is how many addresses it has in all, without the five that AWS keeps; 0 while unknown. `cooling_down_until`
+    is set while no node chooses the subnet, because it reported that it is full; `no_prefix_until` while none asks it
+    for a /28 prefix, because it reported that it has none.
     """
 
     id: SubnetId
@@ -101,6 +104,7 @@ class SubnetSummary(Value, frozen=True):
     reserved: int
     cooling_down_until: float | None
     no_prefix_until: float | None = None
+    size: int = 0
 
     @property
     def available(self) -> int:
@@ -303,6 +307,14 @@ def _subnets(
             reserved=held.get(subnet.id, 0),
             cooling_down_until=cooling.get(subnet.id),
             no_prefix_until=no_prefix.get(subnet.id),
+            size=_size(subnet.cidr),
         )
         for subnet in (infrastructure.subnets.values() if infrastructure else ())
     )
+
+
+def _size(cidr: str) -> int:
+    try:
+        return max(0, IPv4Network(cidr, strict=False).num_addresses - _KEPT_BY_AWS)
+    except ValueError:
+        return 0

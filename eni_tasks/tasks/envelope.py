@@ -61,6 +61,45 @@ class TaskHeaders(msgspec.Struct):
     stamps: dict[str, Any] | None = None
 
 
+class ReplyTo(msgspec.Struct):
+    """Where the answer to a command goes."""
+
+    exchange: str
+    routing_key: str
+
+
+class Command(msgspec.Struct, forbid_unknown_fields=True):
+    """A command of Celery's remote control, as `celery inspect` sends it."""
+
+    method: str
+    arguments: dict[str, Any] | None = None
+    destination: list[str] | None = None
+    pattern: str | None = None
+    matcher: Literal["glob", "pcre"] | None = None
+    ticket: str | None = None
+    reply_to: ReplyTo | None = None
+
+
+class QueueArguments(msgspec.Struct, forbid_unknown_fields=True):
+    """The arguments of `celery control add_consumer` and `cancel_consumer`."""
+
+    queue: str
+    exchange: str | None = None
+    exchange_type: Literal["direct", "topic", "fanout"] | None = None
+    routing_key: str | None = None
+
+
+# The commands that Celery carries out later, on its own thread: there a wrong argument ends the worker. Wrong arguments
+# of other commands are answered with an error.
+CARRIED_OUT_LATER = ("add_consumer", "cancel_consumer")
+
+
+class CommandHeaders(msgspec.Struct):
+    """The headers that Celery reads of a command."""
+
+    clock: int | None = None
+
+
 # Arguments by position, arguments by name, and what follows the task: nothing, in this system.
 TaskBody = tuple[list[Any], dict[str, Any], dict[str, None]]
 
@@ -98,6 +137,25 @@ def check_task(headers: object, body: bytes, known: Container[str]) -> None:
         raise InvalidInput(str(error)) from error
     if task not in known:
         raise InvalidInput(f"there is no task of the name {task[:EXCERPT_CHARACTERS]!r}")
+
+
+def check_command(headers: object, body: object) -> None:
+    """Check a message of Celery's remote control.
+
+    Args:
+        headers: of the message.
+        body: decoded from JSON.
+
+    Raises:
+        InvalidInput: it is no command, or one that would end the worker; the message says why.
+    """
+    try:
+        msgspec.convert(headers, CommandHeaders)
+        command = msgspec.convert(body, Command)
+        if command.method in CARRIED_OUT_LATER:
+            msgspec.convert(command.arguments, QueueArguments)
+    except msgspec.MsgspecError as error:
+        raise InvalidInput(str(error)) from error
 
 
 def log_rejected(queue: str, problem: object, message: object) -> None:

@@ -63,7 +63,10 @@ class CeleryWorkers:
     def queues(self) -> Mapping[str, tuple[str, ...]]:
         """See `ports.doctor.Workers.queues`."""
         try:
-            answers = self._app.control.inspect(timeout=self._answer_seconds).active_queues()
+            with self._app.connection_for_write() as connection:
+                connection.ensure_connection(max_retries=1, interval_start=0)  # a person waits: once more at most
+                inspect = self._app.control.inspect(timeout=self._answer_seconds, connection=connection)
+                answers = inspect.active_queues()
         except kombu.exceptions.OperationalError as error:
             raise StateUnavailable(f"the broker did not pass our question to the workers: {error}") from error
         return {worker: tuple(queue["name"] for queue in queues) for worker, queues in (answers or {}).items()}

@@ -9,7 +9,8 @@ its visibility timeout ends; that only wakes a worker once more.
 When a server refuses to serve, as a demoted primary does, its connections are dropped (`state/refusing.py`), and a new
 one counts only if it takes writes.
 
-A message of a wrong form is thrown away and logged (`tasks/envelope.py`); to kombu it is a bug as well.
+A message of a wrong form is thrown away and logged (`tasks/envelope.py`); to kombu it is a bug as well. A key of
+Celery's that has a wrong type is deleted when a connection is made; kombu would connect again without end.
 """
 
 from __future__ import annotations
@@ -23,15 +24,29 @@ from typing import Any
 from celery.utils.dispatch import Signal
 from kombu.transport import TRANSPORT_ALIASES, redis
 from kombu.utils.encoding import bytes_to_str
+from kombu.utils.json import loads as decode
 
 from eni_tasks.errors import InvalidInput
 from eni_tasks.observability.logs import logger
 from eni_tasks.state.refusing import Connection, TlsConnection
 from eni_tasks.tasks.envelope import check_envelope, log_rejected
+from eni_tasks.tasks.registry import QUEUES
 
 # Sent from the thread that consumes, whenever that is not stuck: it asks for a message, it finds no free slot, or it
 # tries to connect. A heartbeat would not do: it continues while no message is asked for.
 consumer_active = Signal(name="consumer_active")
+
+# The exchange of remote control: in the log, where a message came from that reached no queue.
+REMOTE_CONTROL = "celery.pidbox"
+
+# Celery's keys that live for longer than a call.
+KEY_TYPES = {
+    **dict.fromkeys(QUEUES, "list"),
+    "unacked": "hash",
+    "unacked_index": "zset",
+    "unacked_mutex": "string",
+    **{f"_kombu.binding.{exchange}": "set" for exchange in (REMOTE_CONTROL, f"reply.{REMOTE_CONTROL}", "celeryev")},
+}
 
 # How often a silent connection is checked, unless the app's transport options say otherwise.
 CHECK_SECONDS = 5.0
@@ -121,17 +136,30 @@ class Channel(redis.Channel):  # type: ignore[misc]  # kombu ships no types
             self.client.connection.disconnect()  # the next attempt connects again
             raise
 
-    def _receive_one(self, client: Any) -> Any:
-        try:
-            return super()._receive_one(client)
-        except (ArithmeticError, AttributeError, RecursionError) as error:  # what kombu's own check of JSON leaves out
-            log_rejected("remote control", error, "")
-            raise Empty from error
+    def _handle_message(self, client: Any, r: Any) -> Any:
+        # A message that is no JSON is thrown away here; kombu logs a trace, or takes it for a bug.
+        answer = super()._handle_message(client, r)
+        if bytes_to_str(answer["type"]).endswith("message"):
+            try:
+                decode(bytes_to_str(answer["data"]))
+            except (ValueError, TypeError, ArithmeticError, AttributeError, RecursionError) as error:
+                log_rejected(REMOTE_CONTROL, error, answer["data"])
+                answer["data"] = None  # kombu takes no notice of it
+        return answer
 
     def _connparams(self, asynchronous: bool = False) -> Any:  # noqa: FBT001, FBT002 - kombu's signature
         if self.connection is None or self.connection.client is None:
             raise ConnectionError("this channel was closed with its connection")
         return super()._connparams(asynchronous)
+
+
+def _delete_wrong_types(client: Any, prefix: str) -> None:
+    # What was in them is lost, as it was when somebody put something else in their place.
+    for name, expected in KEY_TYPES.items():
+        found = bytes_to_str(client.type(prefix + name))
+        if found not in (expected, "none"):
+            client.delete(name)
+            logger().error("state_key_deleted", key=prefix + name, type=found, expected=expected)
 
 
 class Transport(redis.Transport):  # type: ignore[misc]  # kombu ships no types
@@ -146,19 +174,20 @@ class Transport(redis.Transport):  # type: ignore[misc]  # kombu ships no types
         if threading.current_thread() is threading.main_thread():
             consumer_active.send(sender=self)
         established = super().establish_connection()
-        self._check_writes()
+        self._check_server()
         return established
 
-    def _check_writes(self) -> None:
-        """See that the server takes writes: a replica, or one without memory, answers pings all the same.
+    def _check_server(self) -> None:
+        """See that the server takes writes, and that Celery's keys have the types that Celery expects.
 
-        Without this a consumer would connect again at once after each refusal, and take messages that it can't note
-        as unacknowledged.
+        A replica, or a server without memory, answers pings all the same. Without this a consumer would connect again
+        at once after each refusal, and take messages that it can't note as unacknowledged.
         """
         channel = self._avail_channels[-1]
         try:
             with channel.conn_or_acquire() as client:
                 client.set("connected", 1, px=1000)
+                _delete_wrong_types(client, channel.global_keyprefix)
         except BaseException:
             self._avail_channels.remove(channel)
             channel.close()

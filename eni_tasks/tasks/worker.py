@@ -14,15 +14,15 @@ from typing import Any
 from celery import bootsteps
 from celery.apps import worker
 from celery.signals import setup_logging, worker_init, worker_shutdown, worker_shutting_down
-from celery.worker import heartbeat
+from celery.worker import heartbeat, pidbox
 from celery.worker.consumer import Consumer
 
 from eni_tasks.errors import InvalidInput
 from eni_tasks.observability.logs import logger
 from eni_tasks.observability.probes import Probes
 from eni_tasks.tasks.app import EniApp
-from eni_tasks.tasks.envelope import check_task, log_rejected
-from eni_tasks.tasks.transport import consumer_active
+from eni_tasks.tasks.envelope import check_command, check_task, log_rejected
+from eni_tasks.tasks.transport import REMOTE_CONTROL, consumer_active
 
 # The services that the tasks of a queue use.
 USES = {"ec2": "maintain", "apiserver": "publish", "resync": "refresh"}
@@ -37,6 +37,32 @@ class Heart(heartbeat.Heart):  # type: ignore[misc]  # celery ships no types
 
     def _send(self, event: str, retry: bool = False) -> Any:  # noqa: ARG002, FBT001, FBT002 - celery's signature
         return super()._send(event, retry=False)
+
+
+class CommandConsumer(pidbox.Pidbox):  # type: ignore[misc]  # celery ships no types
+    """Hands a message of remote control to Celery only if it is a command.
+
+    At any other, Celery ends its subscription and begins another one. Commands that are sent in between are lost:
+    Redis keeps none for those who do not listen.
+    """
+
+    def start(self, c: Consumer) -> None:
+        """Subscribe."""
+        super().start(c)
+        self.consumer.on_decode_error = self._reject
+
+    def on_message(self, body: object, message: Any) -> None:
+        """Carry out a command."""
+        try:
+            check_command(message.headers, body)
+        except InvalidInput as error:
+            self._reject(message, error)
+        else:
+            super().on_message(body, message)
+
+    @staticmethod
+    def _reject(message: Any, problem: Exception) -> None:
+        log_rejected(REMOTE_CONTROL, problem, message.body)  # it needs no acknowledgement
 
 
 class TaskConsumer(Consumer):  # type: ignore[misc]  # celery ships no types
@@ -125,6 +151,7 @@ def _connect(app: EniApp, queues: Sequence[str], probes: Probes) -> None:
         probes.ready(yes=False)
 
     heartbeat.Heart = Heart
+    pidbox.Pidbox = CommandConsumer
     app.conf.worker_consumer = TaskConsumer
     app.steps["consumer"].add(Serving)
     worker_init.connect(on_start, weak=False)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import urllib3
 
 from eni_tasks.sandbox.ec2.records import INSTANCE_TYPES
+from eni_tasks.sandbox.fleet.agents import KEPT, MARKED, READY, RELEASED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -29,19 +30,29 @@ PRE_ALLOCATE = 8
 NODES_PATH = "/apis/cilium.io/v2/ciliumnodes"
 INSIST_SECONDS = 30.0
 EXCHANGES_PER_STEP = 0.08
+# A share of the nodes goes up and down, each for so many steps that there is something to give back; few are exchanged.
+UNSTEADY_SHARE, TURNS_PER_STEP, SWING, EXCHANGED_SHARE = 0.5, 0.05, 8, 0.1
+LATE_SHARE = 0.3  # of the answers to marks: not in this report, but in a later one
 NEVER: Position = (10**9, 0)
 
 
 @dataclass
 class Agent:
-    """One node: its machine, and the addresses that its pods use (`most` of them at any time)."""
+    """One node: its machine, and the addresses that its pods use (`most` of them at any time).
+
+    `lost` are addresses that its object shows since etcd was restored, and that its machine had given back by then.
+    What becomes of a pod that gets one is the restore's doing, and not judged: no pod gets one.
+    """
 
     name: str
     instance_id: str
     spec: dict[str, Any]
     room: int
     used: set[str] = field(default_factory=set)
+    lost: set[str] = field(default_factory=set)
     most: int = 0
+    unsteady: bool = False
+    falling: bool = False
 
 
 class Nodes:
@@ -78,24 +89,35 @@ class Nodes:
         room = places * (limits.ipv4_per_interface - 1) - PRE_ALLOCATE
         ipam = {key: value for key, value in spec.get("ipam", {}).items() if key != "pool"}
         own = {"instance-id": instance_id, "eni": spec["eni"], "ipam": ipam}
-        self.agents[name] = Agent(name, instance_id, own, max(0, room))
+        unsteady = self._rng.random() < UNSTEADY_SHARE
+        self.agents[name] = Agent(name, instance_id, own, max(0, room), unsteady=unsteady)
 
     # -- pods --------------------------------------------------------------------------------------
     def step(self) -> None:
         """Pods come or go on one node, more of them coming; now and then a machine is exchanged."""
         agent = self._rng.choice(list(self.agents.values()))
-        if self._rng.random() < EXCHANGES_PER_STEP:
+        exchanged = EXCHANGES_PER_STEP * (EXCHANGED_SHARE if agent.unsteady else 1)
+        if self._rng.random() < exchanged:
             self._rng.choice((self.replace, self.replace_in_place, self.exchange))(agent.name)
         else:
-            self.report(agent, self._rng.randint(-3, 6))
+            change = self._rng.randint(-3, 6)
+            if agent.unsteady:
+                agent.falling ^= self._rng.random() < TURNS_PER_STEP
+                change = -SWING if agent.falling else SWING
+            self.report(agent, change, late=self._rng.random() < LATE_SHARE)
 
-    def report(self, agent: Agent, change: int = 0) -> bool:
-        """Let `change` pods come or go, and report what is used; says whether the object shows that now."""
+    def report(self, agent: Agent, change: int = 0, *, late: bool = False) -> bool:
+        """Let `change` pods come or go, and report what is used; says whether the object shows that now.
+
+        Marks of addresses to be released are answered as well, unless the agent is `late` with that.
+        """
         obj = self.get(agent.name)
         if obj is None or obj["spec"]["instance-id"] != agent.instance_id:
             return False
         pool = set(obj["spec"].get("ipam", {}).get("pool", {}))
-        free = sorted(pool - agent.used)
+        marks = obj.get("status", {}).get("ipam", {}).get("release-ips", {})
+        leaving = {address for address, state in marks.items() if state != KEPT}
+        free = sorted(pool - agent.used - agent.lost - leaving)
         wanted = min(len(free), max(0, min(change, agent.room - len(agent.used))))
         come, go = set(free[:wanted]), set(sorted(agent.used)[: max(0, -change)])
         self._ec2.use_addresses(sorted(come))
@@ -106,9 +128,13 @@ class Nodes:
         shown = set(obj.get("status", {}).get("ipam", {}).get("used", {}))
         patch: dict[str, Any] = dict.fromkeys(shown - agent.used)
         patch |= {address: {"owner": f"default/pod-{address}"} for address in agent.used - shown}
-        if not patch:
+        answers = {} if late else _answers(marks, pool, agent.used)
+        if not patch and not answers:
             return True
-        code, _ = self.call("PATCH", f"/{agent.name}/status", {"status": {"ipam": {"used": patch}}})
+        ipam = {"used": patch, "release-ips": answers} if answers else {"used": patch}
+        # Real agents replace the whole status of the version that they have seen.
+        seen = {"resourceVersion": obj["metadata"]["resourceVersion"]}
+        code, _ = self.call("PATCH", f"/{agent.name}/status", {"metadata": seen, "status": {"ipam": ipam}})
         return code == 200
 
     def _note_uses(self, agent: Agent, come: Iterable[str], go: Iterable[str], obj: dict[str, Any]) -> None:
@@ -205,8 +231,14 @@ class Nodes:
         return error
 
     def restored(self) -> None:
-        """Note that etcd was restored: versions count from an earlier one."""
+        """Note that etcd was restored: versions count from an earlier one, and pools show what was given back since."""
         self._restores += 1
+        held: dict[str, set[str]] = defaultdict(set)
+        for interface in self._ec2.view().interfaces:
+            held[interface.instance_id].update(interface.addresses)
+        for name, obj in self.objects().items():
+            if agent := self.agents.get(name):
+                agent.lost |= obj["spec"].get("ipam", {}).get("pool", {}).keys() - held[agent.instance_id]
 
     def return_after_restore(self) -> None:
         """Do what follows in a cluster whose etcd was restored: agents write what they are, and others' objects go."""
@@ -248,3 +280,14 @@ class Nodes:
             self.meanwhile()
             time.sleep(0.1)
         raise TimeoutError(f"{method} {path}: the API server refuses for {INSIST_SECONDS} s: {code} {answer}")
+
+
+def _answers(marks: dict[str, str], pool: set[str], used: set[str]) -> dict[str, str | None]:
+    """What an agent of Cilium 1.12 to 1.19 makes of its marks; None: the entry goes."""
+    answers: dict[str, str | None] = {}
+    for address, state in marks.items():
+        if state == MARKED:
+            answers[address] = READY if address in pool and address not in used else KEPT
+        elif state == RELEASED and address not in pool:
+            answers[address] = None
+    return answers

@@ -21,6 +21,7 @@ MUTATIONS = (
     *("CreateNetworkInterface",) * 3,
     *("AttachNetworkInterface",) * 3,
     *("ModifyNetworkInterfaceAttribute",) * 2,
+    *("UnassignPrivateIpAddresses",) * 2,
     "DeleteNetworkInterface",
 )
 FAULTS = (("InternalError", 500), ("InternalFailure", 500), ("ServiceUnavailable", 503))

@@ -20,7 +20,7 @@ from eni_tasks.sandbox.running import Sandbox
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-START_SECONDS = 90.0
+START_SECONDS = 180.0
 LOOK_SECONDS = 1.0
 REPORT_SECONDS = 10.0
 COLLECT_SECONDS = 60.0
@@ -43,6 +43,8 @@ SETTINGS = {
     "ENI_TASKS_KUBE_TIMEOUT_SECONDS": "3",
     "ENI_TASKS_WATCH_TIMEOUT_SECONDS": "4",
     "ENI_TASKS_STATIC_ADDRESSES": "true",
+    "ENI_TASKS_RELEASE_EXCESS": "true",
+    "ENI_TASKS_RELEASE_DELAY_SECONDS": "1",
 }
 
 

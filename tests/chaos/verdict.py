@@ -190,6 +190,10 @@ def _node_faults(agent: Agent, obj: dict[str, Any], interfaces: list[Interface])
     shown_static = status.get("ipam", {}).get("assigned-static-ip")
     if len(static) != wanted or [*filter(None, [shown_static])] != static:
         yield f"it has {static or 'no Elastic IP'} and shows {shown_static}; it asks for {wanted}"
+    if free > PRE_ALLOCATE:
+        yield f"{free - PRE_ALLOCATE} addresses are in excess, {len(agent.used)} in use"
+    if marks := status.get("ipam", {}).get("release-ips"):
+        yield f"its status still shows what became of {len(marks)} addresses in excess"
     unmarked = [
         each.id
         for each in interfaces

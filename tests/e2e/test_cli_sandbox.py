@@ -14,8 +14,6 @@ from waiting import until
 
 COMMAND = [str(Path(sys.executable).parent / "eni-tasks"), "sandbox"]
 
-pytestmark = pytest.mark.timeout(240)
-
 
 @pytest.fixture(autouse=True)
 def logs_stay_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-import pytest
 import urllib3
 from compose_under_test import Compose, running
 from waiting import until
@@ -17,8 +16,6 @@ if TYPE_CHECKING:
 
 NODES = 3
 PASSWORD = "not a default"  # noqa: S105 - of this test
-
-pytestmark = pytest.mark.timeout(300)
 
 
 def test_the_services_make_a_whole_system(tmp_path: Path) -> None:

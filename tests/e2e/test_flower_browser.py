@@ -5,17 +5,17 @@ With SCREENSHOTS set to a folder, the pictures of docs/operations.md are taken o
 
 from __future__ import annotations
 
-import os
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from browsing import picture
 from flower_under_test import AUTH, Flower, flower
-from playwright.sync_api import Error, Page, expect, sync_playwright
+from playwright.sync_api import Error, Page, expect
 from waiting import until
 from whole import QUICK, System
 
+from eni_tasks.exporter.page.links import Links
 from eni_tasks.sandbox.running import Sandbox
 
 if TYPE_CHECKING:
@@ -30,21 +30,6 @@ START_TASK = """async ([path, args]) => {
     const answer = await fetch(path, {method: "POST", body: JSON.stringify({args})});
     return [answer.status, await answer.json()];
 }"""
-
-pytestmark = pytest.mark.timeout(240)
-
-
-@pytest.fixture
-def browser() -> Iterator[Browser]:
-    """Debian's Chromium; nothing is downloaded."""
-    program = shutil.which("chromium")
-    if program is None:
-        (pytest.fail if os.environ.get("CI") else pytest.skip)("needs a browser: apt-get install chromium")
-    with sync_playwright() as playwright:
-        # No sandbox: as root, which CI is, Chromium starts in no other way.
-        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 @pytest.fixture
@@ -77,16 +62,12 @@ def page(browser: Browser, system: tuple[System, Flower]) -> Iterator[Page]:
     assert troubles == []
 
 
-def picture(page: Page, name: str) -> None:
-    if folder := os.environ.get("SCREENSHOTS"):
-        page.screenshot(path=Path(folder) / f"{name}.png")
-
-
 # One test, since each start of the whole system costs seconds; its steps below.
 def test_a_night_with_flower(browser: Browser, system: tuple[System, Flower], page: Page) -> None:
     a_stranger_sees_nothing(browser, system[1].address)
     the_workers_of_the_three_queues_are_seen(page)
     a_node_is_found_and_maintained(page)
+    the_status_page_leads_to_a_nodes_tasks(page, system[1].address)
     a_wrong_argument_is_refused_in_words(page)
 
 
@@ -131,6 +112,13 @@ def a_node_is_found_and_maintained(page: Page) -> None:
     for words in ("eni.maintain_node", "['node-0003']", "'reason': 'at-size'", "node-0003 holds 8 addresses"):
         expect(details).to_contain_text(words)
     picture(page, "flower-task")
+
+
+def the_status_page_leads_to_a_nodes_tasks(page: Page, address: str) -> None:
+    page.goto(Links(flower=address + PREFIX, grafana="", cluster="").tasks("node-0002"))
+    rows = page.locator("#tasks-table tbody tr")
+    expect(rows.filter(has_text="node-0002").filter(has_text="eni.maintain_node").first).to_be_visible()
+    expect(rows.filter(has_text="node-0003")).to_have_count(0)
 
 
 def a_wrong_argument_is_refused_in_words(page: Page) -> None:

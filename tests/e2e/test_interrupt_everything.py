@@ -37,8 +37,6 @@ if TYPE_CHECKING:
 TESTS = Path(__file__).parents[1]
 DELAY_SECONDS = 180.0
 
-pytestmark = pytest.mark.timeout(300)
-
 
 class Workers:
     """Forks workers, and makes a world for each of them to die in."""

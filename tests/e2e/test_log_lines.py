@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-import pytest
 from waiting import until
 from whole import System, running
 
@@ -16,8 +15,6 @@ WORKERS = ("ec2", "apiserver", "resync")
 OURS = (*WORKERS, "watcher", "flower")
 NODES = 3
 STARTING_PERIODS = 20  # a process that still has something to say about its start gets so long
-
-pytestmark = pytest.mark.timeout(240)
 
 
 def lines(log: Path) -> list[dict[str, Any]]:

@@ -6,28 +6,16 @@ import signal
 from typing import TYPE_CHECKING
 
 import pytest
-import unsteady
-from unsteady import Unsteady
+from unsteady import END_SECONDS
 from waiting import until
 
+from eni_tasks.model.work import WorkKind
 from eni_tasks.sandbox.ec2.knobs import Fault
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from unsteady import Unsteady
 
-pytestmark = pytest.mark.timeout(180)
-
-
-@pytest.fixture(scope="module")
-def system() -> Iterator[Unsteady]:
-    with unsteady.running() as system:
-        system.fleet.add(6, types=("m5.xlarge",))
-        yield system
-
-
-@pytest.fixture(autouse=True)
-def at_rest(system: Unsteady) -> None:
-    system.comes_to_rest()
+pytestmark = pytest.mark.usefixtures("at_rest")
 
 
 def test_p06_the_api_server_is_started_again(system: Unsteady) -> None:
@@ -41,7 +29,7 @@ def test_p06_the_api_server_is_started_again(system: Unsteady) -> None:
     system.forget(gone)
     until(lambda: gone not in system.views(), "the deletion is noticed")
     until(lambda: len(system.pool(grown)) > size, "the object is written")
-    system.all_queues_are_served(seconds=60)
+    system.all_queues_are_served()
 
 
 def test_a_worker_that_is_killed_in_mid_work(system: Unsteady) -> None:
@@ -54,7 +42,7 @@ def test_a_worker_that_is_killed_in_mid_work(system: Unsteady) -> None:
     worker.wait()
     assert not system.full(len(system.fleet.names)), "it had more to do"
     system.start("ec2")
-    until(system.quiet, "all pools at size", seconds=120)
+    until(system.quiet, "all pools at size")
     assert system.clean()
 
 
@@ -65,24 +53,20 @@ def test_a_worker_that_is_told_to_end_hands_its_node_over(system: Unsteady) -> N
     system.fleet.add(1, types=("m5.large",), ipam={"pre-allocate": 20})  # two more interfaces
     until(lambda: system.calls().get("CreateNetworkInterface"), "the worker waits for EC2's answer")
     system.ec2_wire.hold_answers()
-    with system.caller("successor"):
-        system.start("ec2", "successor")
     ending = system.child("ec2")
     ending.terminate()
     until(lambda: not system.ready("ec2"), "it has understood")
     for number in (signal.SIGTERM, signal.SIGINT):  # impatience changes nothing
         ending.send_signal(number)
     system.ec2_wire.release_answers()
-    assert ending.wait(20) == 0
-    until(lambda: system.ready("successor"), "its successor serves")
-    # A claim that was not given back would be waited for: 11 s of lease, and 4 s until it is requeued.
-    until(lambda: len(system.ec2.calls("CreateNetworkInterface")) == 2, "its successor goes on", seconds=8)
-    until(system.quiet, "the new node's pool is at size")
+    assert ending.wait(END_SECONDS) == 0
+    assert system.claimed(WorkKind.MAINTAIN) == [], "it gave its claim back"
+    with system.caller("successor"):
+        system.start("ec2")
+    until(system.quiet, "its successor goes on, until the new node's pool is at size")
     assert [call.caller for call in system.ec2.calls("CreateNetworkInterface")] == ["sandbox", "successor"]
     assert system.calls()["AttachNetworkInterface"] == 2
     assert system.clean()
-    system.start("ec2")
-    system.ends("successor")
 
 
 def test_a_watcher_that_is_told_to_end_ends_soon(system: Unsteady) -> None:

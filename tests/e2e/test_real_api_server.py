@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import pytest
 from contract.kube_servers import ADMIN, NODES, real_server
 from waiting import until
 from whole import running
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-pytestmark = pytest.mark.timeout(300)
 
 
 def test_the_same_processes_against_the_real_api_server(tmp_path: Path) -> None:

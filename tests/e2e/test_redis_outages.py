@@ -6,32 +6,19 @@ import socket
 from typing import TYPE_CHECKING
 
 import pytest
-import unsteady
-from unsteady import PROCESSES, WORKERS, Unsteady
+from unsteady import END_SECONDS, PROCESSES, WORKERS
 from waiting import until
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from unsteady import Unsteady
 
-pytestmark = pytest.mark.timeout(180)
-
-
-@pytest.fixture(scope="module")
-def system() -> Iterator[Unsteady]:
-    with unsteady.running() as system:
-        system.fleet.add(6, types=("m5.xlarge",))
-        yield system
-
-
-@pytest.fixture(autouse=True)
-def at_rest(system: Unsteady) -> None:
-    system.comes_to_rest()
+pytestmark = pytest.mark.usefixtures("at_rest")
 
 
 def test_p02_redis_comes_back_empty_to_idle_workers(system: Unsteady) -> None:
     system.redis_goes_away(keeps_its_data=False)
     system.redis_comes_back()
-    system.all_queues_are_served(seconds=60)
+    system.all_queues_are_served()
     assert system.sandbox.children.dead() == []
 
 
@@ -40,7 +27,7 @@ def test_p02_redis_comes_back_to_busy_workers(system: Unsteady) -> None:
     system.makes_all_workers_busy()
     system.redis_goes_away(keeps_its_data=True)
     system.redis_comes_back()
-    system.all_queues_are_served(seconds=60)
+    system.all_queues_are_served()
     until(system.quiet, "what was in hand is done")
     assert system.sandbox.children.dead() == []
     assert any(system.said(name, "broker_connection_lost") > before[name] for name in WORKERS), (
@@ -52,7 +39,7 @@ def test_p02_redis_comes_back_to_busy_workers(system: Unsteady) -> None:
 def test_p02_connections_that_hang_half_open(system: Unsteady) -> None:
     system.makes_all_workers_busy()
     system.wire.silence()
-    seconds = system.all_queues_are_served(seconds=90)
+    seconds = system.all_queues_are_served()
     print(f"\nall queues were served {seconds:.0f} s after their connections had gone silent")  # noqa: T201
     assert system.sandbox.children.dead() == []
     until(system.quiet, "what was in hand is done")
@@ -62,7 +49,7 @@ def test_p02_connections_that_hang_half_open(system: Unsteady) -> None:
 def test_p12_redis_is_emptied_in_mid_work(system: Unsteady) -> None:
     system.makes_all_workers_busy()
     system.redis.flushall()
-    system.all_queues_are_served(seconds=60)
+    system.all_queues_are_served()
     until(system.quiet, "all pools at size")
     assert system.clean()
 
@@ -89,7 +76,7 @@ def test_all_end_while_redis_is_lost(system: Unsteady) -> None:
         until(lambda: not system.ready("watcher"), "ticks have failed, and heartbeats too")
         for name in PROCESSES:
             system.child(name).terminate()
-        codes = {name: system.child(name).wait(20) for name in PROCESSES}
+        codes = {name: system.child(name).wait(END_SECONDS) for name in PROCESSES}
     finally:
         system.redis_comes_back()
         for name in PROCESSES:

@@ -22,12 +22,11 @@ NODES = 4
 NODE = "node-0000"
 ROOMY = "node-0003"  # an m5.xlarge: there is room on its first interface
 
-pytestmark = pytest.mark.timeout(180)
-
 
 @pytest.fixture(scope="module")
 def system() -> Iterator[System]:
-    with running() as system:
+    # What is in excess is asked for at once: no test waits for a delay.
+    with running(settings={"ENI_TASKS_RELEASE_EXCESS": "true", "ENI_TASKS_RELEASE_DELAY_SECONDS": "0"}) as system:
         until(system.flower_is_up, "Flower shows a worker per queue")
         system.fleet.add(NODES)
         yield system
@@ -43,6 +42,24 @@ def others_are_served(system: System) -> None:
     size = len(system.pool(ROOMY))
     system.use_more(ROOMY, 1)
     until(lambda: len(system.pool(ROOMY)) == size + 1, "a healthy node is served")
+
+
+def test_what_is_in_excess_is_given_back_when_the_agent_agrees(system: System) -> None:
+    used, size = len(system.fleet.agent(system.fleet.get(ROOMY)).used), len(system.pool(ROOMY))
+    system.use_more(ROOMY, 3)
+    until(lambda: len(system.pool(ROOMY)) == size + 3, "the pool has grown")
+    until(system.quiet, "nothing is left to do")
+    system.reset()
+    system.fleet.use(system.fleet.get(ROOMY), used)
+
+    def given_back() -> bool:
+        obj = system.fleet.get(ROOMY)
+        system.fleet.report(obj)
+        return len(system.pool(ROOMY)) == size and not obj["status"]["ipam"].get("release-ips")
+
+    until(given_back, "the pool is as it was, and the agent has deleted its entries")
+    assert system.calls() == {"UnassignPrivateIpAddresses": 1}
+    assert system.clean()
 
 
 # -- commands --------------------------------------------------------------------------------------
@@ -225,7 +242,7 @@ def scraped(http: urllib3.PoolManager, url: str) -> dict[str, float]:
 
 
 def test_what_workers_do_arrives_at_prometheus(system: System, tmp_path: Path) -> None:
-    environment = {**system.sandbox.environment, "ENI_TASKS_LOG_FORMAT": "json"}
+    environment = {**system.sandbox.environment, "ENI_TASKS_LOG_FORMAT": "json", "ENI_TASKS_PAGE_PORT": "0"}
     ours = {name: value for name, value in environment.items() if name.startswith("ENI_TASKS_")}
     log = tmp_path / "exporter.log"
     others_are_served(system)

@@ -28,8 +28,6 @@ READS = {
 # A message that waits on a busy machine is not sent twice: runs are counted.
 PATIENT = {"ENI_TASKS_OVERDUE_SECONDS": "60"}
 
-pytestmark = pytest.mark.timeout(300)
-
 
 @pytest.fixture(scope="module")
 def system() -> Iterator[System]:

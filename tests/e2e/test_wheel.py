@@ -23,7 +23,6 @@ from eni_tasks.sandbox.kube.server import KubeServer
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = pytest.mark.timeout(240)
 
 # module -> its arguments, and what it says when it is up
 WORKERS = {
@@ -72,6 +71,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, 
             "KUBECONFIG": str(write_kubeconfig(folder / "kubeconfig", kube.url)),
             "AWS_ENDPOINT_URL": ec2.url,
             "AWS_REGION": "eu-west-1",
+            "ENI_TASKS_PAGE_PORT": "0",
             "AWS_ACCESS_KEY_ID": "sandbox",
             "AWS_SECRET_ACCESS_KEY": "sandbox",
         }

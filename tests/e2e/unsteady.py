@@ -13,7 +13,7 @@ from waiting import until
 from wire import Wire
 
 from eni_tasks.bootstrap import broker_prefix
-from eni_tasks.model.work import Pass
+from eni_tasks.model.work import Pass, WorkKind
 from eni_tasks.sandbox.kube.admin import write_kubeconfig
 from eni_tasks.sandbox.running import Sandbox
 from eni_tasks.services.work import Work
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+END_SECONDS = 60.0  # a process that was asked to end may take so long on a busy machine
 WORKERS = ("ec2", "apiserver", "resync")
 PROCESSES = (*WORKERS, "watcher")
 # Calls may last long here: a worker that is busy when its day turns bad is what these tests are about.
@@ -98,7 +99,7 @@ class Unsteady(whole.System):
         """Ask a process to end, which it does soon."""
         child = self.sandbox.children.running.pop(process)
         child.terminate()
-        assert child.wait(20) == 0
+        assert child.wait(END_SECONDS) == 0
 
     def said(self, process: str, word: str) -> int:
         """How often a process has said something so far."""
@@ -150,16 +151,21 @@ class Unsteady(whole.System):
         self.ec2_wire.release_answers()
         self.kube_wire.release_answers()
 
-    def all_queues_are_served(self, *, seconds: float) -> float:
+    def all_queues_are_served(self) -> float:
         """Let all queues have work; returns the seconds that it took them."""
         self.answers()
         begun, name = time.monotonic(), self.smallest()[0]
         size, reads = len(self.pool(name)), self.calls().get("DescribeNetworkInterfaces", 0)
         self.use_more(name, 1)
         self._work.enqueue_pass(Pass.INVENTORY, ends_wait=True)
-        until(lambda: len(self.pool(name)) > size, f"the pool of {name} has grown", seconds=seconds)
-        until(lambda: self.calls().get("DescribeNetworkInterfaces", 0) > reads, "EC2 is read", seconds=seconds)
+        until(lambda: len(self.pool(name)) > size, f"the pool of {name} has grown")
+        until(lambda: self.calls().get("DescribeNetworkInterfaces", 0) > reads, "EC2 is read")
         return time.monotonic() - begun
+
+    def claimed(self, kind: WorkKind) -> list[str]:
+        """The nodes whose work is claimed."""
+        names = [name.decode() for name in self.redis.zrange(self._keys.pending(kind), 0, -1)]
+        return [name for name in names if self.redis.hexists(self._keys.work(kind, name), "lease")]
 
     def forget(self, name: str) -> None:
         """Delete a node's object."""

@@ -6,14 +6,12 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
-import pytest
 import redis_servers
 from processes_under_test import Process, running
 
 from eni_tasks.sandbox.kube.admin import write_kubeconfig
 from eni_tasks.sandbox.kube.server import KubeServer
 
-pytestmark = pytest.mark.timeout(180)
 HEAD = {"apiVersion": "cilium.io/v2", "kind": "CiliumNode"}
 
 

@@ -7,7 +7,7 @@ import copy
 import json
 import random
 import time
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -30,6 +30,7 @@ pytestmark = pytest.mark.timeout(180)
 
 KEYS = Keys("default")
 QUEUE, UNACKED, UNACKED_INDEX = KEYS.queue("resync"), f"{KEYS.broker}unacked", f"{KEYS.broker}unacked_index"
+CONTROL = f"{KEYS.broker}/0.celery.pidbox"
 
 
 MISSING = object()
@@ -160,14 +161,95 @@ def test_c07_an_entry_of_the_unacknowledged_that_is_none(tmp_path: Path) -> None
         assert worker.end() == 0
 
 
+COMMAND = {"method": "ping", "arguments": {}, "destination": None, "pattern": None, "matcher": None}
+REPLY_TO = {"exchange": "reply.celery.pidbox", "routing_key": "somebody"}
+# Messages of a right form around something that is no command.
+NO_COMMANDS: dict[str, str | bytes] = {
+    **{
+        f"the command {command!r}": changed("body", to=encoded(command))
+        for command in (
+            {},
+            {**COMMAND, "method": None},
+            {**COMMAND, "arguments": [1]},
+            {**COMMAND, "destination": 5},
+            {**COMMAND, "pattern": 5, "matcher": "glob"},
+            {**COMMAND, "pattern": "*", "matcher": "unknown"},
+            {**COMMAND, "self": 1},
+            {**COMMAND, "method": "add_consumer", "arguments": {"queue": []}},
+            {**COMMAND, "method": "add_consumer", "arguments": {"queue": "new", "exchange_type": "unknown"}},
+            {**COMMAND, "method": "add_consumer", "arguments": {"queue": "new", "priority": 5}},
+            {**COMMAND, "method": "cancel_consumer", "arguments": {"queue": 1}},
+            {**COMMAND, "ticket": []},
+            {**COMMAND, "ticket": "1", "reply_to": {"exchange": 1}},
+            {**COMMAND, "ticket": "1", "reply_to": {**REPLY_TO, "routing_key": None}},
+        )
+    },
+    "a clock that is none": changed("headers", "clock", to="noon"),
+}
+
+
+def hears(client: redis.Redis) -> bool:
+    """Whether the worker listens for remote control: Celery subscribes to a pattern."""
+    return bool(client.pubsub_numpat())
+
+
+def answers(client: redis.Redis) -> bool:
+    """Whether the worker answers `celery inspect ping`."""
+    with closing(make_app(Settings(redis_url=SecretStr(_url(client))))) as app:
+        try:
+            return bool(app.control.ping(timeout=2, limit=1))
+        except redis.ConnectionError:  # kombu keeps connections of the call before, which may be cut
+            return False
+
+
+def test_c08_a_key_of_celerys_that_has_a_wrong_type(tmp_path: Path) -> None:
+    with a_worker(tmp_path) as (client, worker):
+        serves(client, worker)
+        for key in ("resync", "unacked", "unacked_index", "unacked_mutex", "_kombu.binding.celery.pidbox"):
+            wrong = f"{KEYS.broker}{key}"
+            with client.pipeline() as at_once:
+                at_once.delete(wrong)
+                at_once.xadd(wrong, {"what": "is this"})
+                at_once.execute()
+            client.client_kill_filter(_type="normal", skipme=True)  # or some are only used when a worker starts
+            worker.until(lambda: client.type(wrong) != b"stream", f"{key} is deleted")  # noqa: B023 - not kept
+        serves(client, worker)
+        worker.until(lambda: answers(client), "it answers")
+        assert worker.end() == 0
+
+
 def test_c07_remote_control_that_is_none(tmp_path: Path) -> None:
     with a_worker(tmp_path) as (client, worker):
-        for message in WRONG.values():
-            assert client.publish(f"{KEYS.broker}/0.celery.pidbox", message) == 1, "the worker hears it"
+        worker.until(lambda: hears(client), "it listens")
+        for name, message in {**WRONG, **NO_COMMANDS}.items():
+            before = len(rejections(worker))
+            assert client.publish(CONTROL, message) == 1, f"the worker hears {name}"
+            found = worker.until(lambda: rejections(worker)[before:], f"{name} is rejected")  # noqa: B023 - not kept
+            assert "celery.pidbox" in found[0]["queue"], name
+        assert answers(client)
+        assert len(rejections(worker)) == len(WRONG) + len(NO_COMMANDS), "each once"
+        asked = {**COMMAND, "method": "rate_limit", "arguments": {"task_name": "eni.pause", "rate_limit": "5/m"}}
+        for number in range(1, 11):
+            with client.pipeline() as both:
+                both.publish(CONTROL, changed("body", to=encoded(None)))
+                both.publish(CONTROL, changed("body", to=encoded(asked)))
+                assert both.execute() == [1, 1], "it still listens after each"
+            worker.until(lambda: worker.said.count("New rate limit") == number, "the command is carried out")  # noqa: B023 - not kept
+        assert "Traceback" not in worker.said
         serves(client, worker)
-        app = make_app(Settings(redis_url=SecretStr(_url(client))))
-        assert app.control.ping(timeout=2), "it still answers"
-        app.close()
+        assert worker.end() == 0
+
+
+def test_c07_remote_control_after_a_reconnect(tmp_path: Path) -> None:
+    with a_worker(tmp_path) as (client, worker):
+        worker.until(lambda: hears(client), "it listens")
+        for kind in ("pubsub", "normal"):
+            listeners = {entry["id"] for entry in client.client_list(_type="pubsub")}
+            client.client_kill_filter(_type=kind, skipme=True)
+            if kind == "pubsub":
+                worker.until(lambda: {c["id"] for c in client.client_list(_type="pubsub")} - listeners, "it is back")  # noqa: B023 - not kept
+            worker.until(lambda: answers(client), f"it answers after a cut of {kind}")
+        serves(client, worker)
         assert worker.end() == 0
 
 

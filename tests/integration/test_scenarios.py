@@ -14,9 +14,9 @@ import pytest
 from msgspec.structs import replace
 from vector_world import Vector, cases, load, required
 
-from eni_tasks.sandbox.ec2 import records
 from eni_tasks.sandbox.ec2.interfaces import associate_elastic_ip
 from eni_tasks.sandbox.ec2.knobs import Fault
+from eni_tasks.sandbox.ec2.records import INSTANCE_TYPES, InstanceType
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,8 +63,8 @@ class Play:
         self.world = system.built.world
         self.old = given["world"] == "peer-mock-1.6"
         for name, limits in given["limits"].items():
-            kind = records.InstanceType(name, (limits["adapters"],), limits["ipv4"], 2, 8192, limits["hypervisor"])
-            monkeypatch.setitem(records.INSTANCE_TYPES, name, kind)
+            kind = InstanceType(name, (limits["adapters"],), limits["ipv4"], 2, 8192, limits["hypervisor"])
+            monkeypatch.setitem(INSTANCE_TYPES, name, kind)
         self.vpc = self.world.add_vpc("172.16.0.0/16").id
         self.subnets = {
             subnet["id"]: self.world.add_subnet(self.vpc, "a", f"172.16.{4 * number}.0/22", subnet.get("tags")).id

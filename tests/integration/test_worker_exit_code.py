@@ -17,7 +17,6 @@ from eni_tasks.state.keys import Keys
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.timeout(180)
 
 WITH_A_BUG = """
 from eni_tasks.cli.processes import run_worker

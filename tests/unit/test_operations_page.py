@@ -33,5 +33,5 @@ def test_a_command_that_a_page_names_exists_with_its_options(page: str, text: st
 
 def test_pictures_are_there_and_small():
     pictures = re.findall(r"!\[.+?\]\((images/.+?)\)", OPERATIONS)
-    assert len(pictures) == 2
-    assert all((ROOT / "docs" / picture).stat().st_size < 100 * 1024 for picture in pictures)
+    assert len(pictures) == 4
+    assert all((ROOT / "docs" / picture).stat().st_size < 200 * 1024 for picture in pictures)

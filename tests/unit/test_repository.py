@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from pathlib import Path
 
@@ -19,6 +20,7 @@ REGISTRY = re.compile(
 LOCKED = re.compile(r"[a-z0-9][a-z0-9.-]*==[A-Za-z0-9.+!]+( ; .+)?")
 
 
+@functools.cache
 def texts() -> list[Path]:
     """Every text of the repository; what tools leave in dot folders is none of it."""
     found = []

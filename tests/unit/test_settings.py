@@ -297,6 +297,41 @@ def test_ownership_tags_cannot_be_overridden(loaded):
 # -- the document ----------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("https://flower.example.org/tools/", "https://flower.example.org/tools"),
+        ("http://127.0.0.1:5555", "http://127.0.0.1:5555"),
+        ("", ""),
+    ],
+)
+def test_an_address_of_the_web_is_taken_as_given(loaded, given, kept):
+    assert loaded(FLOWER_URL=given).flower_url == kept
+
+
+@pytest.mark.parametrize("name", ["FLOWER_URL", "GRAFANA_URL"])
+@pytest.mark.parametrize(
+    ("given", "complaint"),
+    [
+        ("javascript:alert(1)", "http:// or https://"),
+        ("//example.org", "http:// or https://"),
+        ("https://", "http:// or https://"),
+        ("https://example.org/a b", "http:// or https://"),
+        ("java\nscript://example.org", "http:// or https://"),
+        ("https://ada:secret@example.org", "no user, password"),
+        ("https://token@example.org", "no user, password"),
+        ("https://example.org?key=secret", "no user, password"),
+        ("https://[::1", "Invalid IPv6"),
+    ],
+)
+def test_an_address_that_must_not_be_linked_to_is_refused_and_not_shown(loaded, name, given, complaint):
+    (problem,) = problems(loaded, **{name: given})
+    assert problem.startswith(f"ENI_TASKS_{name}: ")
+    assert complaint in problem
+    assert "secret" not in problem
+    assert "token" not in problem
+
+
 def test_the_document_names_no_setting_that_is_gone():
     named = set(re.findall(rf"{PREFIX}[A-Z0-9_]+", DOCUMENT.read_text()))
     assert named == {PREFIX + name for name in {*map(str.upper, Settings.model_fields), *FLOWER_SETTINGS}}

@@ -7,6 +7,7 @@ minimum and `x-kubernetes-preserve-unknown-fields`.
 
 from __future__ import annotations
 
+import functools
 from importlib import resources
 from operator import itemgetter
 from typing import Any
@@ -48,6 +49,7 @@ def definition() -> dict[str, Any]:
     return parsed
 
 
+@functools.cache  # it takes longer to read than a server to start
 def structural_schema() -> dict[str, Any]:
     """Returns the OpenAPI schema of the one served version."""
     schema: dict[str, Any] = definition()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]

@@ -8,7 +8,7 @@
 -- Answer  {object, memory, journal, infrastructure's stamp, ledger, cooldowns, time (ms), facts, limits, state
 --         generation, when it began (ms), why the last read of EC2
 --         failed, {node that the instance belongs to, or nothing}, why the object could not be written,
---         how many of its pods wait, subnets without a prefix}
+--         how many of its pods wait, how often the objects went back, subnets without a prefix}
 --
 -- Why a script: the object says which instance's facts and which type's limits are needed, and a second round trip
 -- for them would be the greater part of what a run costs. Their key can't be in KEYS for the same reason; it lives
@@ -34,5 +34,6 @@ return {
   redis.call('ZRANGE', ARGV[3] .. (instance or ''), 0, 0),
   redis.call('HGET', KEYS[12], name),
   redis.call('HGET', KEYS[13], name),
+  redis.call('HGET', KEYS[10], 'restores'),
   redis.call('HGETALL', KEYS[14]),
 }

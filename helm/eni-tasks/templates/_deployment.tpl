@@ -7,6 +7,7 @@ One Deployment of the image. Takes
   args       of eni-tasks
   port       of what it serves; without one it is a process that works: on the node's network, with
              our rights, and with probes on files
+  page       port of the status page, if it is to be reached
   health     path to ask whether it is well, with a port
   grace      seconds that it may take to end
   env        more variables, as text
@@ -110,6 +111,11 @@ spec:
             - name: http
               containerPort: {{ .port }}
               protocol: TCP
+            {{- with .page }}
+            - name: page
+              containerPort: {{ . }}
+              protocol: TCP
+            {{- end }}
           {{- include "eni-tasks.httpProbes" . | nindent 10 }}
           {{- end }}
           resources:

@@ -1,4 +1,4 @@
-{{/* The Service of what has a port. Takes root, component, port. */}}
+{{/* The Service of what has a port. Takes root, component, port, page. */}}
 {{- define "eni-tasks.service" -}}
 apiVersion: v1
 kind: Service
@@ -14,4 +14,10 @@ spec:
       port: {{ .port }}
       targetPort: http
       protocol: TCP
+    {{- with .page }}
+    - name: page
+      port: {{ . }}
+      targetPort: page
+      protocol: TCP
+    {{- end }}
 {{- end -}}

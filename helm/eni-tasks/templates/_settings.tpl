@@ -16,6 +16,13 @@ ENI_TASKS_{{ upper $name }}: {{ $value | quote }}
 {{- end }}
 {{- end -}}
 
+{{/* The status page's port, if other pods may reach it: nothing while it is bound to loopback. */}}
+{{- define "eni-tasks.pagePort" -}}
+{{- if not (has (default "127.0.0.1" .Values.settings.page_address) (list "127.0.0.1" "::1" "localhost")) -}}
+9465
+{{- end -}}
+{{- end -}}
+
 {{- define "eni-tasks.redisName" -}}
 {{ include "eni-tasks.fullname" . }}-redis
 {{- end -}}

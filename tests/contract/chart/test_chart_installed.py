@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 Helm = Callable[[str, Values], None]
 
-pytestmark = pytest.mark.timeout(180)
 
 NO_CHANGE = [{"op": "test", "path": "/kind", "value": "CiliumNode"}]
 

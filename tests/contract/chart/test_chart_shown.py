@@ -24,7 +24,7 @@ def test_it_is_well_where_its_probes_ask(component: str, tmp_path: Path) -> None
     here = {str(served["containerPort"]): port, "0.0.0.0": "127.0.0.1"}  # noqa: S104 - what is replaced
     command, *options = [here.get(argument, argument) for argument in given["args"]]
     with redis_running() as url:
-        variables = environment(found, component) | {"ENI_TASKS_REDIS_URL": url}
+        variables = environment(found, component) | {"ENI_TASKS_REDIS_URL": url, "ENI_TASKS_PAGE_PORT": "0"}
         with (
             running(tmp_path / "log", f"workers.{command}", *options, **variables) as process,
             urllib3.PoolManager(retries=False, timeout=5.0) as http,

@@ -88,7 +88,7 @@ def test_the_observer_is_told_what_the_server_counted(sandbox: Sandbox, ec2: Bot
     assert observed == sandbox.control.counts()
 
 
-SLOW = ClientOptions(read_timeout_seconds=0.3, read_attempts=2)
+SLOW = ClientOptions(read_timeout_seconds=0.8, read_attempts=2)
 
 
 def wait_for_calls(sandbox: Sandbox, action: str, count: int) -> dict[str, int]:
@@ -101,7 +101,7 @@ def wait_for_calls(sandbox: Sandbox, action: str, count: int) -> dict[str, int]:
 
 def test_an_assign_whose_answer_is_late_is_sent_once(sandbox: Sandbox, adapter: Adapter) -> None:
     made = create(adapter.on(), sandbox)
-    sandbox.control.add_faults([Fault(action="AssignPrivateIpAddresses", delay_seconds=1.0)])
+    sandbox.control.add_faults([Fault(action="AssignPrivateIpAddresses", delay_seconds=1.6)])
     with pytest.raises(Ec2Error) as caught:
         adapter.on(SLOW).assign_addresses(made.id, 3)
     assert (caught.value.code, caught.value.reaction) == ("ReadTimeoutError", Ec2Reaction.AMBIGUOUS)
@@ -111,7 +111,7 @@ def test_an_assign_whose_answer_is_late_is_sent_once(sandbox: Sandbox, adapter: 
 
 def test_a_read_whose_answer_is_late_is_sent_again(sandbox: Sandbox, adapter: Adapter) -> None:
     instance_id = InstanceId(sandbox.launch())
-    sandbox.control.add_faults([Fault(action="DescribeNetworkInterfaces", delay_seconds=1.0)])
+    sandbox.control.add_faults([Fault(action="DescribeNetworkInterfaces", delay_seconds=1.6)])
     assert len(adapter.on(SLOW).interfaces_of([instance_id])[instance_id]) == 1
     assert wait_for_calls(sandbox, "DescribeNetworkInterfaces", 2) == {"OK": 2}
 

@@ -11,10 +11,11 @@ from contract.kube_servers import JSON_PATCH, KubeTarget
 
 from eni_tasks.adapters.kube.client import KubeClient
 from eni_tasks.adapters.kube.feed import KubePodFeed
+from eni_tasks.watcher import watching
 from eni_tasks.watcher.watching import Watching
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from eni_tasks.model.pod import Pod
@@ -150,3 +151,28 @@ def test_a_pod_that_begins_to_run_is_gone_for_the_watch(kube: KubeTarget, cluste
         assert time.monotonic() < deadline
     else:
         raise AssertionError("the watch ended without it")
+
+
+def test_without_the_right_nothing_is_followed_until_it_is_given(
+    kube: KubeTarget, cluster: Cluster, feed: KubePodFeed, knobs: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not kube.admin:
+        pytest.skip("rights of the real server are taken away in test_chart_installed")
+    monkeypatch.setattr(watching, "_LONGEST_PAUSE_SECONDS", 0.2)
+    cluster.set(NODE, waiting=2)
+    knobs(denied=["list pods"])
+    sink = Waiting()
+    loop = Watching("pods", feed, sink, relist_seconds=300, silence_seconds=20)
+    thread = threading.Thread(target=loop.run)
+    thread.start()
+    try:
+        deadline = time.monotonic() + 10
+        while not loop._failures_count > 1:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        assert (loop.follows, loop.stuck, sink.seen) == (False, False, 0)
+        knobs(denied=[])
+        sink.wait_for(waiting_a=2)
+    finally:
+        loop.stop()
+        thread.join()

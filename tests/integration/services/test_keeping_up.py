@@ -8,6 +8,8 @@ import pumped
 import pytest
 from structlog.testing import capture_logs
 
+from eni_tasks.model.network import NodeName
+from eni_tasks.model.work import Pass
 from eni_tasks.sandbox.ec2.knobs import Fault
 
 if TYPE_CHECKING:
@@ -120,3 +122,18 @@ def test_resume_ends_the_wait_of_every_node_that_lacks_addresses(system: System)
     assert report["explanation"][-1] == "3 nodes that lack addresses continue at once, and everything is read again."
     system.pump()
     assert all(system.pool(f"node-{number}") for number in range(3))
+
+
+def test_a_requested_read_beside_a_full_read_each_second(
+    redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pumped.running(redis_url, tmp_path, monkeypatch, resync_seconds=1) as system:
+        system.add_node()
+        system.settle()
+        ticker = system.services.ticker(lambda: None)
+        ticker.tick()
+        system.pump()
+        system.services.state.reads.request([NodeName("node")])
+        system.redis.delete(system._keys.slot("inventory"))  # a second later
+        ticker.tick()
+        assert [name for _, name in system.messages.waiting] == [Pass.INVENTORY, Pass.INSTANCES]

@@ -358,6 +358,34 @@ def test_after_a_loss_of_redis_an_agreement_of_before_counts_for_nothing(releasi
     assert system.mutations() == {}
 
 
+def test_a_restored_object_shows_agreements_of_an_earlier_time(releasing: System) -> None:
+    """The agent agreed, the question was taken back, pods got the addresses, and etcd is restored to before that."""
+    system = releasing
+    node, asked = marked(system)
+    node.report()
+    system.kube.store.back_up()
+    system.change("node", lambda body: body["spec"]["ipam"].update({"pre-allocate": 9}))
+    system.settle()
+    assert node.marks() == {}
+    system.change("node", lambda body: body["spec"]["ipam"].update({"pre-allocate": 4}))
+    system.settle()
+    pass_time(system, DELAY)
+    pass_time(system, 1)
+    assert set(node.marks()) == asked  # asked again
+    taken = min(asked)
+    node.agent.used.append(taken)  # by now a pod has one of them, which the agent has not reported
+    system.ec2.use_addresses(node.agent.used)
+    system.kube.store.restore()
+    assert node.marks()[taken] == "ready-for-release"
+    system.settle()
+    assert system.mutations() == {}
+    assert node.marks() == {}
+    node.report()
+    pass_time(system, 3 * DELAY)
+    assert taken in system.pool()
+    assert system.clean()
+
+
 def test_two_interfaces_are_two_calls(releasing: System) -> None:
     system = releasing
     node = in_excess(system, used=1, peak=12)
@@ -460,3 +488,25 @@ def test_what_happened_is_counted_and_told(releasing: System) -> None:
     assert counted["ipam_release_duration_seconds", "sum"][0] == ("releaseIP", "success", subnet)
     (event,) = [each for each in system.services.state.events.latest("node", 20) if each.what == UNASSIGN]
     assert event.fields["count"] == "5"
+
+
+def test_changes_on_a_node_with_excess_cost_no_call_and_no_write_before_the_delay(releasing: System) -> None:
+    """Each change is looked at, so that an address that was used meanwhile is not asked for."""
+    system = releasing
+    node = in_excess(system)
+    before = set(system.memory()["release"]["since"])
+    taken = min(before)
+    node.use(4)
+    system.fresh()
+    system.later(DELAY - 1)
+    node.agent.used.append(taken)
+    node.report()
+    system.ingest()
+    system.pump()
+    node.agent.used.remove(taken)
+    node.report()
+    system.ingest()
+    system.pump()
+    assert (system.mutations(), system.reads(), system.writes()) == ({}, {}, {})
+    pass_time(system, 2)
+    assert set(node.marks()) == before - {taken}

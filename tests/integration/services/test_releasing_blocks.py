@@ -75,11 +75,11 @@ def test_what_was_given_up_for_the_whole_delay_is_released(releasing: System) ->
     assert "has given up blocks with 9 addresses" in " ".join(system.status().explanation)
     # An agent of 1.19 that takes over must not hand them out.
     assert len(system.pool()) == 7
-    pass_time(system, DELAY - 1, on)
+    pass_time(system, DELAY - 30, on)
     assert system.mutations() == {}
     held = {address: each.id for each in system.interfaces(instance) for address in each.addresses}
     interfaces = len({held[block.removesuffix("/32")] for block in on.agent.given_up})
-    pass_time(system, 61, on)
+    pass_time(system, 91, on)
     assert system.mutations() == {"Unassign": interfaces}
     system.settle()
     on.report()
@@ -94,7 +94,7 @@ def test_what_was_given_up_for_the_whole_delay_is_released(releasing: System) ->
 def test_what_is_listed_again_stays(releasing: System) -> None:
     system = releasing
     on = given_up(system)
-    pass_time(system, DELAY - 1, on)
+    pass_time(system, DELAY - 30, on)
     on.pods(12)
     system.settle()
     pass_time(system, DELAY, on)
@@ -107,7 +107,7 @@ def test_a_block_that_a_pod_uses_stays_although_it_is_not_listed(releasing: Syst
     """The agent took blocks back in memory, and could not write that yet (C20-11)."""
     system = releasing
     on = given_up(system)
-    pass_time(system, DELAY - 1, on)
+    pass_time(system, DELAY - 30, on)
     used = set(on.pods(12, reports=False))
     assert not used.isdisjoint(unlisted(system))
     system.later(60)
@@ -179,7 +179,7 @@ def test_another_agent_in_between_starts_the_delay_anew(releasing: System) -> No
 def test_nothing_is_remembered_of_a_lost_redis(releasing: System) -> None:
     system = releasing
     on = given_up(system)
-    pass_time(system, DELAY - 1, on)
+    pass_time(system, DELAY - 30, on)
     system.empty_redis()
     system.settle(within_seconds=80)
     pass_time(system, 60, on)
@@ -206,7 +206,7 @@ def test_a_refused_release_does_not_keep_addresses_from_pods(releasing: System) 
 def test_an_unclear_answer_is_read_before_anything_else(releasing: System) -> None:
     system = releasing
     on = given_up(system)
-    pass_time(system, DELAY - 1, on)
+    pass_time(system, DELAY - 30, on)
     system.ec2.add_faults([Fault(action=UNASSIGN, drop=True, after=True)])
     pass_time(system, 120, on)
     system.settle(within_seconds=120)

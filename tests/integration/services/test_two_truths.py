@@ -107,3 +107,26 @@ def test_a_restored_api_server_is_the_new_truth(system: System) -> None:
     assert {name: len(system.pool(name)) for name in ("one", "two")} == {"one": 12, "two": 12}
     assert system.services.state.nodes.object(NodeName("three")) is None
     assert all(system.status(name).ready for name in ("one", "two"))
+
+
+def test_an_object_of_an_earlier_life_is_taken_in_although_no_list_looks_older(system: System) -> None:
+    """By the time that a list is made, versions have passed what they were before the restore."""
+    for name in ("one", "two"):
+        system.add_node(name)
+    system.settle()
+    system.kube.store.back_up()
+    body = system.object("one")
+    system.kube.store.delete("one")
+    system.kube.store.create({key: body[key] for key in ("apiVersion", "kind", "spec")} | {"metadata": {"name": "one"}})
+    system.settle(within_seconds=10)
+    system.kube.store.restore()
+    for count in (1, 2) * 10:
+        system.use(count, "two")
+    system.settle(within_seconds=60)
+    (interface,) = (each for each in system.ec2.view().interfaces if each.instance_id == body["spec"]["instance-id"])
+    system.ec2.assign_addresses(interface.id, 1)  # now the object that is stored needs a write
+    system.later(60)
+    system.resync()
+    system.settle(within_seconds=60)
+    assert len(system.pool("one")) == 9
+    assert system.status("one").ready

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from importlib import resources
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 import pytest
 from commands import Commands
 from structlog.testing import capture_logs
 
+from eni_tasks.errors import StateUnavailable
 from eni_tasks.model.network import NodeName
 from eni_tasks.model.plan import Urgency
 from eni_tasks.model.work import NODE_WORK, WorkKind
@@ -61,18 +64,65 @@ def test_c08_each_field_of_each_hash(system: System, garbage: bytes) -> None:
     assert state.queue.claim(WorkKind.PUBLISH, NodeName("first"))
     state.limiter.throttled("CreateNetworkInterface")
     keys = sorted(key for key in system._all_keys() if system.redis.type(key) == b"hash")
-    fields = [(key, field) for key in keys for field in sorted(system.redis.hkeys(key))]
-    assert len(fields) > 40
+    fields = {key: sorted(system.redis.hkeys(key)) for key in keys}
+    assert sum(map(len, fields.values())) > 40
     system.later(60)
-    for key, field in fields:
-        system.redis.hset(key, field, garbage)
-        everything(system)
+    # One field of each of a few hashes at a time: whatever is wrong in one must not hide what is wrong in another.
+    for some in (keys[start::4] for start in range(4)):
+        for wrong in zip_longest(*(fields[key] for key in some)):
+            found = {key: field for key, field in zip(some, wrong, strict=True) if field is not None}
+            for key, field in found.items():
+                system.redis.hset(key, field, garbage)
+            try:
+                everything(system)
+            except Exception as error:
+                error.add_note(f"after {garbage!r} was written to {found}")
+                raise
     system.later(3600)  # generations began, and waits with them
     system.settle(within_seconds=600)
     system.use(6, "second")
     everything(system)
     assert len(system.pool("second")) >= 6 + 8
     assert all(len(system.pool(name)) >= 8 for name in NAMES)
+    assert all(status.ready for status in system.services.status.nodes())
+    assert system.clean()
+
+
+def test_c08_each_key_has_another_type(system: System) -> None:
+    fleet(system)
+    state, keys = system.services.state, system._keys
+    state.limiter.open_breaker("AttachNetworkInterface", "why", 5)
+    state.limiter.throttled("CreateNetworkInterface")
+    system.services.work.enqueue(WorkKind.MAINTAIN, [(NodeName("first"), Urgency.CLEANUP)])
+    state.coordination.take_slot("inventory", 60)
+    names = sorted(name.decode() for name in system._all_keys())
+    ours = [name for name in names if not name.startswith(keys.broker)]
+    assert {name: system.redis.type(name).decode() for name in ours} == {name: keys.type_of(name) for name in ours}
+    assert len(ours) > 25
+    before = {name: system.pool(name) for name in NAMES}
+    ticker = system.services.ticker(system.ingest)
+    for place, name in enumerate(ours):
+        system.redis.delete(name)
+        if place % 2 and keys.type_of(name) != "hash":
+            system.redis.hset(name, "what", "is this")
+        else:
+            system.redis.xadd(name, {"what": "is this"})
+        for _ in range(30):
+            with suppress(StateUnavailable):
+                ticker.tick()
+                everything(system)
+                break
+            system.later(5)
+        else:
+            pytest.fail(f"{name} stops everything")
+        if name != keys.slot("inventory"):  # that one expires, whatever it holds
+            assert system.redis.type(name).decode() in (keys.type_of(name), "none")
+        assert {name: system.pool(name).keys() >= before[name].keys() for name in NAMES} == dict.fromkeys(NAMES, True)
+    system.later(3600)
+    system.settle(within_seconds=600)
+    system.use(6, "second")
+    everything(system)
+    assert len(system.pool("second")) >= 6 + 8
     assert all(status.ready for status in system.services.status.nodes())
     assert system.clean()
 
@@ -97,16 +147,20 @@ def test_c08_facts_that_can_t_be_decoded_are_named_once_and_read_again(
 
 def test_c08_a_read_after_unreadable_facts_that_lacks_what_pods_use_is_not_believed(system: System) -> None:
     instances = fleet(system)
-    system.later(100)
+    system.ec2.set_knobs(read_lag_seconds=50.0)
     system.use(8, "first")
     system.settle()
     used = system.use(16, "first")
     system.settle()
     system.redis.hset(system._keys.facts(instances["first"]), "interfaces", "{")
-    system.ec2.set_knobs(read_lag_seconds=50.0)  # before the first of these
+    system.later(1)  # the last mutation has settled, so that the read could be accepted
     system.resync()
     assert set(used) <= system.pool("first").keys()
     assert not system.status("first").ready
+    system.ec2.set_knobs(read_lag_seconds=0.0)
+    system.settle(within_seconds=120)
+    assert set(used) <= system.pool("first").keys()
+    assert system.status("first").ready
 
 
 def test_c08_a_pause_that_can_t_be_decoded_is_a_pause(system: System) -> None:

@@ -19,3 +19,13 @@ def test_a_slot_is_one_callers_per_period(state: State) -> None:
     assert [state.coordination.take_slot("tick", 60) for _ in range(3)] == [True, False, False]
     assert state.coordination.take_slot("other", 60)
     assert 0 < state.client.pttl(state.keys.slot("tick")) <= 60_000
+
+
+def test_a_slot_without_end_ends_with_the_period(state: State) -> None:
+    key = state.keys.slot("tick")
+    state.client.set(key, 1)
+    assert not state.coordination.take_slot("tick", 60)
+    assert 0 < state.client.pttl(key) <= 60_000
+    state.client.set(key, 1, ex=3600)  # the setting was an hour before
+    assert not state.coordination.take_slot("tick", 60)
+    assert 0 < state.client.pttl(key) <= 60_000

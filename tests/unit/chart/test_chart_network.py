@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from chart import VALUE_SETS, Object, objects, workloads
+from chart import VALUE_SETS, Object, container, objects, workloads
 
 ON = {"networkPolicy": {"enabled": True}}
 PROCESSES = {"watcher", "worker-ec2", "worker-apiserver", "worker-resync"}
@@ -73,3 +73,19 @@ def test_what_is_shown_is_for_everybody_unless_told():
     given = policies(VALUE_SETS["everything"])
     assert given["exporter"]["ingress"][0]["from"] == [{"podSelector": {}}]
     assert "from" not in given["flower"]["ingress"][0]
+
+
+@pytest.mark.parametrize(
+    ("address", "reached"),
+    [("", False), ("127.0.0.1", False), ("::1", False), ("0.0.0.0", True), ("::", True)],  # noqa: S104 - what is given
+)
+def test_the_status_page_is_behind_the_service_as_the_setting_says(address: str, *, reached: bool) -> None:
+    values = {**ON, "settings": {"page_address": address}}
+    found = objects(values)
+    (service,) = [o for o in found if o["kind"] == "Service" and o["metadata"]["name"] == "eni-tasks-exporter"]
+    given = container(workloads(found)["exporter"])
+    shown = {"http": 9464, "page": 9465} if reached else {"http": 9464}
+    assert {port["name"]: port["port"] for port in service["spec"]["ports"]} == shown
+    assert {port["name"]: port["containerPort"] for port in given["ports"]} == shown
+    assert {port["targetPort"] for port in service["spec"]["ports"]} == set(shown)
+    assert ports(policies(values)["exporter"]["ingress"]) == set(shown.values())

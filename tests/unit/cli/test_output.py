@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 import typer
 
-from eni_tasks.cli.output import exit_on_error, sentence
+from eni_tasks.cli.output import exit_on_error
 from eni_tasks.errors import ClusterRefused, EniTasksError, InvalidInput, NodeGone, StateUnavailable
+from eni_tasks.services.sentences import sentence
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,10 @@ from typing import Any
 
 import msgspec
 import pytest
-from vector_world import NOW, POLICY
+from hypothesis import given
+from hypothesis import strategies as st
+from test_planner_properties import carry_out, worlds
+from vector_world import NOW, POLICY, with_interfaces
 from worlds import eni, subnet, world
 
 from eni_tasks.domain import setbacks
@@ -60,6 +63,11 @@ def test_the_prefix_of_an_interface_that_pods_do_not_use_does_not_count() -> Non
     held = eni(0, 0, ipv6_prefixes=("2001:db8:0:1:1::/80",))
     decided = planned(asking(held, eni(1, 8), first_interface_index=1, **WANTS_IPV6))
     assert decided.action == AssignIpv6Prefix(interface_id="eni-1")
+
+
+def test_a_prefix_that_is_being_attached_is_waited_for() -> None:
+    coming = eni(1, 0, ipv6_prefixes=("2001:db8:0:1:1::/80",), attachment_status="attaching")
+    assert planned(asking(eni(0, 8), coming, **WANTS_IPV6)).action is None
 
 
 def test_one_prefix_is_enough() -> None:
@@ -189,3 +197,71 @@ def test_nothing_is_done_on_old_facts_or_while_the_instance_is_stopped() -> None
     assert (decided.action, decided.reason, decided.blocked) == (None, Reason.FACTS_TOO_OLD, True)
     stopped = msgspec.structs.replace(state, memory=Memory(not_running_until=NOW + 1))
     assert planned(stopped).action is None
+
+
+@st.composite
+def asking_worlds(draw: st.DrawFn) -> NodeState:
+    """The planner's worlds, with IPv6 in some subnets, and nodes that ask for it and for an Elastic IP."""
+    state = draw(worlds())
+    subnets = {
+        name: msgspec.structs.replace(each, ipv6_cidr=draw(st.sampled_from(("", "2001:db8::/64"))))
+        for name, each in state.infrastructure.subnets.items()
+    }
+    slots = draw(st.integers(0, 3))
+    interfaces = tuple(
+        msgspec.structs.replace(each, ipv6_addresses=("a", "b", "c")[: draw(st.integers(0, slots))])
+        for each in state.interfaces or ()
+    )
+    used, free = len(state.node.used), max(0, state.node.pre_allocate)
+    demand = PoolDemand(ipv4=used + free, ipv6=draw(st.integers(0, 1)), pre_allocate=free)
+    node = msgspec.structs.replace(
+        state.node, demand=demand, static_ip_tags=draw(st.sampled_from(({}, {"pool": "egress"})))
+    )
+    infrastructure = msgspec.structs.replace(state.infrastructure, subnets=subnets)
+    limits = msgspec.structs.replace(state.limits, ipv6_per_interface=slots, hypervisor="nitro")
+    state = msgspec.structs.replace(state, node=node, infrastructure=infrastructure, limits=limits)
+    return with_interfaces(state, interfaces)
+
+
+def carried_out(state: NodeState, action: Any) -> NodeState:
+    if isinstance(action, AssignIpv6Prefix | AssociateAddress):
+        change = (
+            {"ipv6_prefixes": ("2001:db8::/80",)} if isinstance(action, AssignIpv6Prefix) else {"public_address": "p"}
+        )
+        interfaces = (
+            msgspec.structs.replace(each, **change) if each.id == action.interface_id else each
+            for each in state.interfaces or ()
+        )
+        return with_interfaces(state, tuple(interfaces))
+    after = carry_out(state, action)
+    if not (isinstance(action, CreateInterface) and action.ipv6_prefix):
+        return after
+    *others, made = after.interfaces or ()
+    return with_interfaces(after, (*others, msgspec.structs.replace(made, ipv6_prefixes=("2001:db8::/80",))))
+
+
+@given(asking_worlds())
+def test_steps_end_with_what_is_asked_for_or_a_reason(state: NodeState) -> None:
+    for _ in range(2 * state.limits.max_interfaces + 8):  # type: ignore[union-attr]
+        action = planned(state).action
+        if action is None:
+            break
+        state = carried_out(state, action)
+        interfaces = state.interfaces or ()
+        assert sum(len(each.ipv6_prefixes) for each in interfaces) <= 1
+        slots = state.limits.ipv6_per_interface  # type: ignore[union-attr]
+        assert all(len(each.ipv6_addresses) + len(each.ipv6_prefixes) <= slots for each in interfaces)
+        holders = [each for each in interfaces if each.ipv6_prefixes]
+        assert all(state.infrastructure.subnets[each.subnet_id].ipv6_cidr for each in holders)
+        assert (
+            not isinstance(action, CreateInterface)
+            or action.secondary_count
+            or action.ipv6_prefix
+            or (state.node.use_primary_address)
+        )
+    decided = planned(state)
+    assert decided.action is None
+    asked = state.node.demand is not None and state.node.demand.ipv6 > 0
+    has_prefix = any(each.ipv6_prefixes for each in state.interfaces or ())
+    assert has_prefix or bool([each for each in decided.troubles if "IPv6" in each]) == asked
+    assert bool(state.node.static_ip_tags) == any(each.public_address for each in state.interfaces or ())

@@ -10,6 +10,7 @@ from worlds import M5_4XLARGE, M5_LARGE, T3_SMALL, eni, group, planned, subnet, 
 from eni_tasks.domain import capacity, watermark
 from eni_tasks.domain.addresses import pool
 from eni_tasks.domain.planner import plan
+from eni_tasks.domain.release import Clock, Contract, memory_of
 from eni_tasks.model.node import Memory, Node
 from eni_tasks.model.plan import Assign, CreateInterface, Reason
 
@@ -59,6 +60,34 @@ def test_b27_max_allocate_bounds_the_need(available, used, pre, minimum, cap, ex
 def test_b29_one_capacity(index, primaries, expected):
     node = Node(name="node-1", uid="uid-1", first_interface_index=index, use_primary_address=primaries)
     assert capacity.instance_capacity(T3_SMALL, node) == expected
+
+
+def with_marks(available, used, pre, marked):
+    """A node of which `marked` addresses were in excess for long, and are not handed out."""
+    names = [f"10.1.1.{number}" for number in range(marked)]
+    asked = {name: Clock(0.0, 500.0) for name in names}
+    memory = Memory(release=memory_of(Contract.HANDSHAKE, "", asked))
+    state = world(eni(1, available), used=used, pre_allocate=pre, memory=memory)
+    node = msgspec.structs.replace(state.node, release_ips=dict.fromkeys(names, "ready-for-release"))
+    return msgspec.structs.replace(state, node=node)
+
+
+RELEASING = msgspec.structs.replace(POLICY, release_excess=True)
+
+
+@pytest.mark.parametrize(("used", "kept"), [(2, 1), (3, 0)], ids=["one in excess", "a pod took the other"])
+def test_b22_marks_beyond_the_excess_are_taken_back(used, kept):
+    decided = plan(with_marks(4, used, 1, 1), RELEASING, now=1000.0)
+    assert len(decided.release.asked) == kept
+    assert (decided.action is None) is (kept == 0)
+    assert decided.figures.needed == 0
+
+
+def test_b28_marks_go_before_anything_is_assigned():
+    decided = plan(with_marks(10, 8, 2, 2), RELEASING, now=1000.0)
+    assert decided.figures.needed == 0
+    assert decided.action is None
+    assert decided.release.asked == {}
 
 
 @pytest.mark.parametrize(

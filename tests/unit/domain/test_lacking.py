@@ -4,7 +4,7 @@ import msgspec
 import pytest
 from worlds import eni
 
-from eni_tasks.domain.lacking import believed, explain, lacked
+from eni_tasks.domain.lacking import believed, explain, lacked, without_released
 from eni_tasks.model.node import Node
 from eni_tasks.model.state import Facts
 
@@ -72,3 +72,18 @@ def test_people_read_how_many_used_addresses_are_lacked_and_since_when():
     said = explain(facts(eni(0, 1), lacking={"10.0.1.0": 60.0, "10.9.0.0/28": 30.0, "10.0.1.5": 0.0}), node)
     assert "lacked 2 used addresses of i-1 since 1970-01-01T00:00:30Z" in said
     assert explain(facts(eni(0, 1), lacking={"10.0.1.5": 0.0}), node) == ""
+
+
+@pytest.mark.parametrize(("started_at", "shown"), [(159.0, ("10.1.1.1",)), (160.0, ("10.1.1.0", "10.1.1.1"))])
+def test_what_was_given_back_is_not_believed_to_be_there_for_a_minute(started_at, shown):
+    known = Facts(instance_id="i-1", interfaces=(eni(1, 0, addresses=("10.1.1.1",)),), described_at=50.0)
+    known = msgspec.structs.replace(known, released={"10.1.1.0": 100.0, "10.9.0.0/28": 100.0})
+    (read,) = without_released(known, (eni(1, 2, prefixes=("10.9.0.0/28",)),), started_at)
+    assert read.addresses == shown
+    assert read.prefixes == (() if len(shown) == 1 else ("10.9.0.0/28",))
+
+
+def test_what_was_given_back_and_assigned_again_is_there():
+    known = Facts(instance_id="i-1", interfaces=(eni(1, 2),), described_at=50.0, released={"10.1.1.0": 100.0})
+    shown = (eni(1, 2), eni(2, 1))
+    assert without_released(known, shown, 101.0) == shown

@@ -1,0 +1,1 @@
+"""The status page: what `eni-tasks status` says, drawn, for a browser. It changes nothing."""
