@@ -15,6 +15,7 @@ from eni_tasks.domain.addresses import may_use, pod_addresses, secondary_count
 from eni_tasks.domain.eligibility import eligible
 from eni_tasks.domain.eni_entries import eni_entries, usable_pool
 from eni_tasks.domain.planner import plan
+from eni_tasks.domain.prefixes import SIZE, delegation
 from eni_tasks.domain.status import next_write
 from eni_tasks.errors import NodeGone
 from eni_tasks.model.network import Interface, NodeName, Value
@@ -315,13 +316,19 @@ class Status:
                 prefixes=each.prefixes,
                 address_count=secondary_count(each),
                 items=_items(each, state.node, usable),
-                room=capacity.room(each, state.limits) if state.limits and each.id in served else None,
+                room=self._room(each, state) if each.id in served else None,
                 subnet_room=subnets.room(each.subnet_id, state, self._policy),
                 subnet_cooling_down=each.subnet_id in state.cooling_down,
             )
             for each in known
         ]
         return tuple(sorted(found, key=lambda each: each.device_index))
+
+    def _room(self, interface: Interface, state: NodeState) -> int | None:
+        if state.limits is None:
+            return None
+        takes_prefixes = delegation(state, self._policy).takes_prefixes(interface)
+        return capacity.room(interface, state.limits) * (SIZE if takes_prefixes else 1)
 
 
 def _items(interface: Interface, node: Node, usable: Mapping[str, str]) -> tuple[Item, ...]:
