@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
 SCHEMA = Path(__file__).parents[1] / "helm" / "eni-tasks" / "values.schema.json"
-# Not among the chart's `settings`: the URL comes from a Secret, and the folder is one that the chart mounts.
-ELSEWHERE = {"redis_url", "probe_dir"}
+# Not among the chart's `settings`: the URL comes from a Secret; the chart mounts the folder and knows the pod.
+ELSEWHERE = {"redis_url", "probe_dir", "pod_name"}
 TEXT = {"type": "string"}
 
 
