@@ -197,6 +197,11 @@ class Settings(BaseSettings):
         description="Folder in which the process keeps the files `alive` (its age is how long it has been "
         "stuck) and `ready`, for probes; one of its own for each process",
     )
+    pod_name: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{0,253}$")] = Field(
+        default="",
+        description="Name of the pod, for the names of Celery's workers; by default the host's name, which all pods on "
+        "a node's network share",
+    )
     log_format: Literal["json", "console"] = Field(default="json", description="How log lines are written")
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="Least severe level written"

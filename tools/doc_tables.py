@@ -66,6 +66,7 @@ TABLES: dict[str, dict[str, Callable[[], str]]] = {
         "metrics-work": partial(metrics_table, metrics.WORK),
         "metrics-ec2": partial(metrics_table, metrics.EC2),
         "metrics-changes": partial(metrics_table, metrics.CHANGES),
+        "metrics-triggers": partial(metrics_table, metrics.CILIUM),
         "metrics-exporter": partial(metrics_table, metrics.EXPORTER),
     },
 }

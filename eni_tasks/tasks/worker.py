@@ -116,7 +116,7 @@ def run(app: EniApp, queues: Sequence[str], threads: int) -> None:
     worker_shutdown.connect(lambda sender, **_: ended.append(sender), weak=False)
     argv = ["--quiet", "worker", "--pool", "threads", "--concurrency", str(threads), "--queues", ",".join(queues)]
     argv += ["--task-events", "--without-gossip", "--without-mingle", "--loglevel", app.eni_settings.log_level]
-    argv += ["--hostname", f"{'-'.join(queues)}-{os.getpid()}@{socket.gethostname()}"]
+    argv += ["--hostname", f"{'-'.join(queues)}-{os.getpid()}@{app.eni_settings.pod_name or socket.gethostname()}"]
     with app.services.counter_flusher():
         app.worker_main(argv)
     # Celery's own exit code gets lost on the way. After a `shutdown` by remote control it is a sentence.

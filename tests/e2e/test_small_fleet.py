@@ -236,7 +236,7 @@ def scraped(http: urllib3.PoolManager, url: str) -> dict[str, float]:
     found = {}
     for family in text_string_to_metric_families(http.request("GET", f"{url}/metrics").data.decode()):
         for sample in family.samples:
-            labels = ",".join(sorted(value for name, value in sample.labels.items() if name != "le"))
+            labels = ",".join(sorted(value for name, value in sample.labels.items() if name not in {"le", "cluster"}))
             found[f"{sample.name.removeprefix('eni_tasks_')}{{{labels}}}"] = sample.value
     return found
 
