@@ -17,8 +17,9 @@ def _options() -> Options:
     parser.add_argument("--seconds", type=float, default=60.0, help="how long trouble lasts (default: 60)")
     parser.add_argument("--nodes", type=int, default=30, help="size of the fleet (default: 30)")
     parser.add_argument("--deadline", type=float, default=150.0, help="seconds until all must be right (default: 150)")
+    parser.add_argument("--prefixes", action="store_true", help="with /28 prefixes, where a node's type takes them")
     given = parser.parse_args()
-    return Options(given.seed, given.seconds, given.nodes, given.deadline)
+    return Options(given.seed, given.seconds, given.nodes, given.deadline, prefixes=given.prefixes)
 
 
 def _tell(line: str) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import urllib3
 
+from eni_tasks.domain.addresses import expanded
 from eni_tasks.sandbox.ec2.records import INSTANCE_TYPES
 from eni_tasks.sandbox.fleet.agents import KEPT, MARKED, READY, RELEASED
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from random import Random
 
-    from eni_tasks.sandbox.ec2.records import Instance
+    from eni_tasks.sandbox.ec2.records import Instance, Interface
     from eni_tasks.sandbox.running import Sandbox
 
 T = TypeVar("T")
@@ -34,6 +35,11 @@ EXCHANGES_PER_STEP = 0.08
 UNSTEADY_SHARE, TURNS_PER_STEP, SWING, EXCHANGED_SHARE = 0.5, 0.05, 8, 0.1
 LATE_SHARE = 0.3  # of the answers to marks: not in this report, but in a later one
 NEVER: Position = (10**9, 0)
+
+
+def addresses_of(interface: Interface) -> list[str]:
+    """The addresses that pods can get from an interface, in its prefixes, too."""
+    return [address for name in (*interface.addresses, *interface.prefixes) for address in expanded(name)]
 
 
 @dataclass
@@ -235,7 +241,7 @@ class Nodes:
         self._restores += 1
         held: dict[str, set[str]] = defaultdict(set)
         for interface in self._ec2.view().interfaces:
-            held[interface.instance_id].update(interface.addresses)
+            held[interface.instance_id].update(addresses_of(interface))
         for name, obj in self.objects().items():
             if agent := self.agents.get(name):
                 agent.lost |= obj["spec"].get("ipam", {}).get("pool", {}).keys() - held[agent.instance_id]

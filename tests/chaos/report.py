@@ -21,6 +21,7 @@ class Options:
         deadline_seconds: how long after the last trouble everything must be right.
         lasting: whether there is trouble that is rightly remembered for minutes, too.
         pace: how much quicker than usual one trouble follows the other.
+        prefixes: whether nodes get /28 prefixes, where their type takes them.
     """
 
     seed: int
@@ -29,6 +30,7 @@ class Options:
     deadline_seconds: float
     lasting: bool = True
     pace: float = 1.0
+    prefixes: bool = False
 
 
 @dataclass

@@ -30,6 +30,7 @@ CALMING = ("Redis emptied", "Redis back in time", "Redis replica promoted", "etc
 SPARE_ELASTIC_IPS = 2
 # Several interfaces of few addresses each: there is always a reason to make another.
 TYPES = ("m5.large", "m5.xlarge", "t3.medium", "r5.xlarge", "t3.large", "m5.2xlarge")
+XEN = "m4.large"  # takes no prefixes
 # Everything periodic is quick, so that a run shows in a minute what would take an hour.
 SETTINGS = {
     "ENI_TASKS_RESYNC_SECONDS": "5",
@@ -56,12 +57,13 @@ def run(options: Options, tell: Callable[[str], None]) -> Report:
         tell: takes lines for people, as things happen.
     """
     report = Report(options.seed)
+    settings = SETTINGS | {"ENI_TASKS_PREFIX_DELEGATION": str(options.prefixes).lower()}
     with suppress(_Failed), ExitStack() as stack:
         sandbox = stack.enter_context(
-            Sandbox(lasting_objects=True, start_system=False, with_flower=False, settings=SETTINGS)
+            Sandbox(lasting_objects=True, start_system=False, with_flower=False, settings=settings)
         )
         report.logs = sandbox.folder
-        _add_nodes(sandbox, options.nodes)
+        _add_nodes(sandbox, options.nodes, (*TYPES, XEN) if options.prefixes else TYPES)
         rng = Random(options.seed)  # noqa: S311 - to be repeated, no secret
         ground = stack.enter_context(closing(Ground(sandbox, Nodes(sandbox, rng))))
         verdict = stack.enter_context(closing(Verdict(ground)))
@@ -72,14 +74,14 @@ def run(options: Options, tell: Callable[[str], None]) -> Report:
     return report
 
 
-def _add_nodes(sandbox: Sandbox, count: int) -> None:
+def _add_nodes(sandbox: Sandbox, count: int, types: tuple[str, ...]) -> None:
     """Add nodes, a third of which ask for an Elastic IP; there are a few more of these than needed."""
     with_static, tags = count // 3, {"of": "chaos"}
     for _ in range(with_static + SPARE_ELASTIC_IPS):
         sandbox.ec2.allocate_elastic_ip(**tags)
     ipam: Any = {"static-ip-tags": tags}
-    sandbox.fleet.add(with_static, types=TYPES, ipam=ipam)
-    sandbox.fleet.add(count - with_static, types=TYPES)
+    sandbox.fleet.add(with_static, types=types, ipam=ipam)
+    sandbox.fleet.add(count - with_static, types=types)
 
 
 class _Failed(Exception):

@@ -15,8 +15,10 @@ import redis
 from pydantic import SecretStr
 
 from chaos import history
-from chaos.agents import PRE_ALLOCATE
+from chaos.agents import PRE_ALLOCATE, addresses_of
 from eni_tasks.bootstrap import Services
+from eni_tasks.domain.addresses import expanded
+from eni_tasks.domain.prefixes import SIZE
 from eni_tasks.errors import EniTasksError
 from eni_tasks.model.network import NodeName
 from eni_tasks.model.work import Pass, WorkKind
@@ -158,13 +160,16 @@ class Verdict:
         if mismatches:
             found.append(f"a client token came with other parameters {mismatches} times")
         by_instance: dict[str, int] = defaultdict(int)
+        with_prefixes: set[str] = set()
         for interface in self._ground.ec2.view().interfaces:
-            by_instance[interface.instance_id] += len(interface.addresses)
+            by_instance[interface.instance_id] += len(addresses_of(interface))
+            with_prefixes |= {interface.instance_id} if interface.prefixes else set()
         for instance, addresses in self._elastic_ips().items():
             if len(addresses) > 1:
                 found.append(f"{instance} has several Elastic IPs: {', '.join(addresses)}")
         for agent in nodes.agents.values():
             have, most = by_instance[agent.instance_id], agent.most + PRE_ALLOCATE
+            most += SIZE - 1 if agent.instance_id in with_prefixes else 0  # a need is rounded up to whole prefixes
             if have > most:
                 found.append(
                     f"{agent.name} ({agent.instance_id}) has {have} addresses, and {most} were ever wanted: "
@@ -173,10 +178,18 @@ class Verdict:
         return found
 
 
+def _could_go(agent: Agent, interfaces: list[Interface], excess: int) -> bool:
+    """Whether a single address of the excess is free, or a whole prefix."""
+    if any(address not in agent.used for each in interfaces for address in each.addresses):
+        return True
+    prefixes = (prefix for each in interfaces for prefix in each.prefixes)
+    return excess >= SIZE and any(agent.used.isdisjoint(expanded(prefix)) for prefix in prefixes)
+
+
 def _node_faults(agent: Agent, obj: dict[str, Any], interfaces: list[Interface]) -> Iterator[str]:
     spec, status = obj.get("spec", {}), obj.get("status", {})
     pool = {address: entry.get("resource") for address, entry in spec.get("ipam", {}).get("pool", {}).items()}
-    truth = {address: interface.id for interface in interfaces for address in interface.addresses}
+    truth = {address: interface.id for interface in interfaces for address in addresses_of(interface)}
     if pool != truth:
         wrong = sum(truth.get(address) != resource for address, resource in pool.items())
         yield f"its object shows {len(pool)} addresses ({wrong} of them wrong) of {len(truth)}"
@@ -190,8 +203,8 @@ def _node_faults(agent: Agent, obj: dict[str, Any], interfaces: list[Interface])
     shown_static = status.get("ipam", {}).get("assigned-static-ip")
     if len(static) != wanted or [*filter(None, [shown_static])] != static:
         yield f"it has {static or 'no Elastic IP'} and shows {shown_static}; it asks for {wanted}"
-    if free > PRE_ALLOCATE:
-        yield f"{free - PRE_ALLOCATE} addresses are in excess, {len(agent.used)} in use"
+    if (excess := free - PRE_ALLOCATE) > 0 and _could_go(agent, interfaces, excess):
+        yield f"{excess} addresses are in excess, {len(agent.used)} in use"
     if marks := status.get("ipam", {}).get("release-ips"):
         yield f"its status still shows what became of {len(marks)} addresses in excess"
     unmarked = [
