@@ -1,4 +1,4 @@
-"""Frozen settings, read once at process start from ENI_TASKS_* variables; all mistakes are reported at once.
+"""Frozen settings, read once at process start from ENI_TASKS_* variables; mistakes in all of them are reported at once.
 
 AWS and Kubernetes keep their own usual variables (AWS_REGION, AWS_ENDPOINT_URL, the credentials
 chain, KUBECONFIG): their clients read those themselves.

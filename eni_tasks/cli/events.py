@@ -10,7 +10,7 @@ import msgspec
 import typer
 
 from eni_tasks.cli.arguments import known_nodes
-from eni_tasks.cli.output import JsonFlag, exit_on_error, print_json, print_table
+from eni_tasks.cli.output import JsonFlag, Table, exit_on_error, print_json, print_page
 from eni_tasks.cli.processes import services
 from eni_tasks.errors import NodeGone
 from eni_tasks.model.node import node_name
@@ -18,6 +18,7 @@ from eni_tasks.services.sentences import event_details, when
 from eni_tasks.state.events import Event
 
 COLUMNS = ("when", "what", "node", "details")
+ID_WIDTH = len("subnet=subnet-0123456789abcdef0,")  # what a line of the details should hold
 POLL_SECONDS = 0.5
 BATCH_COUNT = 1000
 
@@ -44,7 +45,7 @@ def events(
             # A node that was removed is known by its events.
             raise NodeGone(f"node {name}: no CiliumNode of that name is known, and it has no events")
         if not follow:
-            print_json([shown(event) for event in known]) if json else print_table(COLUMNS, [row(e) for e in known])
+            print_json([shown(event) for event in known]) if json else print_page(page(known))
             return
         try:
             _write(known, json=json)
@@ -57,6 +58,13 @@ def events(
                     time.sleep(POLL_SECONDS)
         except KeyboardInterrupt:
             return
+
+
+def page(found: list[Event], title: str = "") -> Table | str:
+    """Events as a table, the oldest first."""
+    if not found:
+        return "No events."
+    return Table(COLUMNS, [row(event) for event in found], title, ID_WIDTH)
 
 
 def row(event: Event) -> tuple[str, str, str, str]:

@@ -37,16 +37,15 @@ def print_report(report: Mapping[str, Any], *, json: bool) -> None:
 
 
 class Table(NamedTuple):
-    """Rows under a heading; a table without a title has none printed."""
+    """Rows under a heading; a table without a title has none printed.
+
+    Where a terminal leaves the last column less than `last_width`, each row is printed as a paragraph.
+    """
 
     columns: Sequence[str]
     rows: Sequence[Sequence[object]]
     title: str = ""
-
-
-def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Print rows under a heading: a table on a terminal, tab-separated columns in a pipe."""
-    print_page(Table(columns, rows))
+    last_width: int = SENTENCE_WIDTH
 
 
 def print_page(*parts: str | Table) -> None:
@@ -79,7 +78,7 @@ def _fits(part: Table, width: int) -> bool:
     """Whether each row's cells fit into a line, if the last one, often a sentence, may go on below."""
     widths = [max(len(str(row[index])) for row in (part.columns, *part.rows)) for index in range(len(part.columns))]
     gaps = 2 * (len(widths) - 1)
-    return sum(widths[:-1]) + gaps + min(widths[-1], SENTENCE_WIDTH) <= width
+    return sum(widths[:-1]) + gaps + min(widths[-1], part.last_width) <= width
 
 
 def _print_records(part: Table, console: Console) -> None:

@@ -21,15 +21,20 @@ from eni_tasks.services.sentences import sentence
 from eni_tasks.services.status import NodeStatus, Status
 
 LOOK_SECONDS = 0.5
+SMALL_FLEET = 900  # nodes that fit the subnets for nodes with eight addresses each
 COLUMNS = ("node", "available", "used", "needed", "interfaces", "why")
 OWNERSHIP_TAG = "io.cilium/cilium-managed"
 
 
 def sandbox(  # noqa: PLR0913 - the options of the command
-    nodes: Annotated[int, typer.Option("--nodes", "-n", min=1, max=5000, help="Simulated nodes.")] = 20,
-    deadline: Annotated[float, typer.Option(min=1, help="Seconds that --until-ready waits.")] = 120.0,
-    latency_ms: Annotated[float, typer.Option(min=0, help="How long each EC2 call takes.")] = 2.0,
-    seed: Annotated[int, typer.Option(help="Makes the pods' coming and going repeatable.")] = 1,
+    nodes: Annotated[
+        int, typer.Option("--nodes", "-n", min=1, max=4000, metavar="COUNT", help="Simulated nodes.")
+    ] = 20,
+    deadline: Annotated[
+        float, typer.Option(min=1, metavar="SECONDS", help="Seconds that --until-ready waits.")
+    ] = 120.0,
+    latency_ms: Annotated[float, typer.Option(min=0, metavar="MS", help="How long each EC2 call takes.")] = 2.0,
+    seed: Annotated[int, typer.Option(metavar="NUMBER", help="Makes the pods' coming and going repeatable.")] = 1,
     *,
     until_ready: Annotated[
         bool, typer.Option("--until-ready", help="End when all pools are at size (0) or at the deadline (1).")
@@ -54,7 +59,7 @@ def sandbox(  # noqa: PLR0913 - the options of the command
         try:
             with system:
                 console.print(f"Launching {counted(nodes, 'node')}…", style="dim")
-                system.fleet.add(nodes)
+                system.fleet.add(nodes, home="node_subnets" if nodes <= SMALL_FLEET else "pod_subnets")
                 parts = system.services()
                 status = parts.status
                 if until_ready:

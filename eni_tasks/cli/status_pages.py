@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from eni_tasks.cli.events import COLUMNS as EVENTS
-from eni_tasks.cli.events import row as event_row
+from eni_tasks.cli.events import page as events_page
 from eni_tasks.cli.output import Table
 from eni_tasks.domain.words import counted
 from eni_tasks.model.plan import Reason
@@ -69,7 +68,9 @@ def _work(summary: StateSummary) -> Table:
     return Table(WORK, rows, f"Work (messages that wait: {messages})")
 
 
-def _buckets(summary: StateSummary) -> Table:
+def _buckets(summary: StateSummary) -> Table | str:
+    if not any(bucket.size for bucket in summary.buckets.values()) and not summary.breakers:
+        return "EC2 rate limits: none."
     rows = [
         (action, *_bucket(bucket, summary.now), summary.breakers[action].why if action in summary.breakers else "")
         for action, bucket in summary.buckets.items()
@@ -138,5 +139,5 @@ def node_page(one: NodeDetails) -> list[str | Table]:
     ]
     page.append(Table(INTERFACES, rows, "Interfaces"))
     if one.events:
-        page.append(Table(EVENTS, [event_row(event) for event in one.events], "Last events"))
+        page.append(events_page(list(one.events), "Last events"))
     return page

@@ -60,7 +60,17 @@ def grouped_by(text: str) -> set[str]:
     return {label.strip() for part in named for label in part.split(",")} - {""}
 
 
-@pytest.mark.parametrize("text", alert_expressions() + dashboard_expressions())
+def service_level_expressions() -> list[str]:
+    """The queries that docs/operations.md gives for service levels."""
+    _, _, section = (ROOT / "docs" / "operations.md").read_text().partition("## Service levels")
+    return re.findall(r"\| `([^`]+)` \|$", section.partition("\n## ")[0], re.MULTILINE)
+
+
+def test_each_service_level_has_a_query():
+    assert len(service_level_expressions()) >= 6
+
+
+@pytest.mark.parametrize("text", alert_expressions() + dashboard_expressions() + service_level_expressions())
 def test_each_metric_and_each_of_its_labels_exists(text):
     found = list(selectors(promql.parse(text)))
     assert found, text
