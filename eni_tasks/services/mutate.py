@@ -158,7 +158,7 @@ class Mutator:
         # Nothing was sent: unless a later claim was permitted a mutation, the facts are as they were.
         self.state.runs.record(claim, Outcome(instance_id=instance_id, reservation=reservation))
         logger().warning("call_not_sent", action=action, late_seconds=round(late_seconds, 1))
-        raise Postponed(f"{action} was not sent: {late_seconds:.0f} s passed before it", 0.1)
+        raise Postponed(f"{action} was not sent: this process stood still or waited for {late_seconds:.0f} s", 0.1)
 
 
 def busy_seconds(timeout_seconds: float) -> float:
