@@ -13,7 +13,7 @@ PYTEST := env -u PYTHONDONTWRITEBYTECODE $(BIN)/pytest -n 4 --dist loadfile --no
 
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
-.PHONY: help sandbox check test format bench chaos docs screenshots lock clean
+.PHONY: help sandbox check test format bench chaos docs screenshots lock publish clean
 
 help:  ## Show what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -58,6 +58,20 @@ lock: .venv/.python  ## Write both lock files from pyproject.toml (ARGS=--upgrad
 
 COMPILE := $(BIN)/uv pip compile pyproject.toml --quiet --extra sandbox --python-version 3.11 \
 	--no-header --no-annotate --no-emit-index-url
+
+# Needs docker and helm, logged in to the registry. The chart names the image and, if given, the runbook of its version.
+publish:  ## Publish image and chart (REGISTRY=registry.example/team RUNBOOK=https://…/runbook.md)
+	@[ -n "$(REGISTRY)" ] || { echo "Say where to: make publish REGISTRY=registry.example/team" >&2; exit 1; }
+	docker build --tag $(REGISTRY)/eni-tasks:$(VERSION) .
+	docker push $(REGISTRY)/eni-tasks:$(VERSION)
+	$(PYTHON) tools/package_chart.py --image $(REGISTRY)/eni-tasks --runbook "$(RUNBOOK)" $(PUBLISHED)
+	helm package $(PUBLISHED)/eni-tasks --destination $(PUBLISHED)
+	helm push $(PUBLISHED)/eni-tasks-$(VERSION).tgz oci://$(REGISTRY)/charts
+
+PUBLISHED := build/published
+REGISTRY ?=
+RUNBOOK ?=
+VERSION = $(shell sed -n 's/^version: //p' helm/eni-tasks/Chart.yaml)
 
 clean:  ## Remove .venv and everything that was generated
 	rm -rf .venv build dist *.egg-info .*_cache .hypothesis

@@ -1,4 +1,4 @@
-"""Frozen settings, read once at process start from ENI_TASKS_* variables; all mistakes are reported at once.
+"""Frozen settings, read once at process start from ENI_TASKS_* variables; mistakes in all of them are reported at once.
 
 AWS and Kubernetes keep their own usual variables (AWS_REGION, AWS_ENDPOINT_URL, the credentials
 chain, KUBECONFIG): their clients read those themselves.
@@ -7,23 +7,24 @@ chain, KUBECONFIG): their clients read those themselves.
 from __future__ import annotations
 
 import difflib
-import math
 import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
-from urllib.parse import parse_qsl, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, urlsplit
 
-from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
 from eni_tasks.errors import InvalidInput
 from eni_tasks.model.ec2_actions import AWS_RATE_LIMITS
 from eni_tasks.model.network import ownership
 from eni_tasks.model.node import Policy
+from eni_tasks.setting_texts import as_text, bucket, masked_url, pairs, problem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
 
 PREFIX = "ENI_TASKS_"
 
@@ -56,6 +57,8 @@ _REDIS_URL_FORM = (
     "each of / # ? @ : % [ ] and space is written percent-encoded: %2F %23 %3F %40 %3A %25 %5B %5D %20"
 )
 
+_CLUSTER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
+
 # What Kubernetes puts into every pod beside a Service of a name like eni-tasks-redis.
 _OF_A_SERVICE = re.compile(r"_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_(TCP|UDP)(_\w+)?)?)$")
 
@@ -74,7 +77,7 @@ class Settings(BaseSettings):
 
     cluster: str = Field(
         default="default",
-        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$",
+        pattern=f"^{_CLUSTER.pattern}$",
         description="Name of the cluster: in every Redis key and in the ownership tag of every interface; "
         "under `default` nothing that was left behind is deleted",
     )
@@ -88,6 +91,7 @@ class Settings(BaseSettings):
     )
     resync_seconds: Seconds = Field(default=60, description="How often everything is read again from EC2")
     relist_seconds: Seconds = Field(default=300, description="How often all CiliumNodes are listed again")
+    ec2_timeout_seconds: Seconds = Field(default=20, description="Longest wait for one answer of EC2")
     lease_seconds: Seconds = Field(default=30, description="How long a silent worker keeps its claim on a node")
     overdue_seconds: Seconds = Field(
         default=20, description="Work that no worker takes within this time is enqueued again"
@@ -105,7 +109,6 @@ class Settings(BaseSettings):
         description="The system falls behind (log, metric `falls_behind`) once a node has lacked addresses, or a read "
         "has been overdue, for this long",
     )
-    ec2_timeout_seconds: Seconds = Field(default=20, description="Longest wait for one answer of EC2")
     kube_timeout_seconds: Seconds = Field(default=10, description="Longest wait for one answer of the API server")
     watch_timeout_seconds: Seconds = Field(
         default=90, description="A watch that is silent for this long (bookmarks count) is opened again"
@@ -194,6 +197,11 @@ class Settings(BaseSettings):
         description="Folder in which the process keeps the files `alive` (its age is how long it has been "
         "stuck) and `ready`, for probes; one of its own for each process",
     )
+    pod_name: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{0,253}$")] = Field(
+        default="",
+        description="Name of the pod, for the names of Celery's workers; by default the host's name, which all pods on "
+        "a node's network share",
+    )
     log_format: Literal["json", "console"] = Field(default="json", description="How log lines are written")
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="Least severe level written"
@@ -239,7 +247,7 @@ class Settings(BaseSettings):
     @field_validator("eni_tags", "subnet_tags", "security_group_tags", "instance_tags", mode="before")
     @classmethod
     def _tags(cls, value: object) -> object:
-        return dict(_pairs(value)) if isinstance(value, str) else value
+        return dict(pairs(value)) if isinstance(value, str) else value
 
     @field_validator("rate_limits", mode="before")
     @classmethod
@@ -247,24 +255,37 @@ class Settings(BaseSettings):
         if not isinstance(value, str):
             return value
         given = dict(AWS_RATE_LIMITS)
-        for action, bucket in _pairs(value):
+        for action, text in pairs(value):
             if action not in AWS_RATE_LIMITS:
                 raise ValueError(f"{action!r} is none of the limited actions: {', '.join(AWS_RATE_LIMITS)}")
-            given[action] = _bucket(action, bucket)
+            given[action] = bucket(action, text)
         return given
 
-    @model_validator(mode="after")
-    def _lease_outlives_a_call(self) -> Settings:
-        # A worker that takes over after a crash must find no call of the dead worker still in progress.
-        if self.lease_seconds < self.ec2_timeout_seconds + 5:
-            raise ValueError(f"{PREFIX}LEASE_SECONDS must be at least {PREFIX}EC2_TIMEOUT_SECONDS + 5")
-        return self
+    @field_validator("cluster", mode="before")
+    @classmethod
+    def _cluster_name(cls, value: object) -> object:
+        if isinstance(value, str) and not _CLUSTER.fullmatch(value):
+            raise ValueError(
+                f"{value!r} is not a cluster's name: at most 63 letters, digits, dots, dashes and underscores, "
+                "a letter or digit first"
+            )
+        return value
 
-    @model_validator(mode="after")
-    def _release_16_is_a_release(self) -> Settings:
-        if self.release_16 and not self.release_excess:
-            raise ValueError(f"{PREFIX}RELEASE_16 needs {PREFIX}RELEASE_EXCESS")
-        return self
+    @field_validator("lease_seconds")
+    @classmethod
+    def _lease_outlives_a_call(cls, value: float, info: ValidationInfo) -> float:
+        # A worker that takes over after a crash must find no call of the dead worker still in progress.
+        least = info.data.get("ec2_timeout_seconds", 0) + 5
+        if value < least:
+            raise ValueError(f"{value:g} must be at least {PREFIX}EC2_TIMEOUT_SECONDS + 5, which is {least:g}")
+        return value
+
+    @field_validator("release_16")
+    @classmethod
+    def _release_16_is_a_release(cls, value: bool, info: ValidationInfo) -> bool:  # noqa: FBT001 - pydantic's form
+        if value and not info.data.get("release_excess"):
+            raise ValueError(f"true needs {PREFIX}RELEASE_EXCESS=true")
+        return value
 
     @classmethod
     def settings_customise_sources(
@@ -282,7 +303,7 @@ class Settings(BaseSettings):
     def masked(self) -> dict[str, str]:
         """All settings by the name of their variable, as one would write them there, the URL's password masked."""
         return {
-            PREFIX + name.upper(): _masked_url(as_text(value)) if name == "redis_url" else as_text(value)
+            PREFIX + name.upper(): masked_url(as_text(value)) if name == "redis_url" else as_text(value)
             for name, value in self
         }
 
@@ -306,52 +327,6 @@ class Settings(BaseSettings):
         )
 
 
-def as_text(value: object) -> str:
-    """A setting in the form in which its variable has it."""
-    if isinstance(value, SecretStr):
-        return value.get_secret_value()
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, dict):
-        pairs = ((key, ":".join(map(as_text, v)) if isinstance(v, tuple) else v) for key, v in value.items())
-        return ",".join(f"{key}={text}" for key, text in pairs)
-    if isinstance(value, tuple):
-        return ",".join(value)
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _masked_url(url: str) -> str:
-    parts = urlsplit(url)
-    given, at, host = parts.netloc.rpartition("@")
-    if not at:
-        return url
-    user, colon, _ = given.partition(":")
-    # A user without a password may be a password that was put into the wrong place.
-    return urlunsplit(parts._replace(netloc=f"{user}:****@{host}" if colon else f"****@{host}"))
-
-
-def _bucket(action: str, text: str) -> tuple[float, float]:
-    size, _, refill = text.partition(":")
-    try:
-        bucket = (float(size), float(refill))
-    except ValueError:
-        bucket = (math.nan, math.nan)
-    # A bucket that never holds a whole token, or never refills, would stop the action for good.
-    if not all(0 <= number < math.inf for number in bucket) or (bucket[0] > 0 and (bucket[0] < 1 or bucket[1] == 0)):
-        raise ValueError(f"{action}={text!r} is not size:refill, such as 50:5")
-    return bucket
-
-
-def _pairs(text: str) -> list[tuple[str, str]]:
-    pairs = []
-    for part in filter(None, (part.strip() for part in text.split(","))):
-        key, equals, value = part.partition("=")
-        if not equals or not key.strip():
-            raise ValueError(f"{part!r} is not key=value")
-        pairs.append((key.strip(), value.strip()))
-    return pairs
-
-
 def load(environment: Mapping[str, str] | None = None) -> Settings:
     """Read the settings from the process environment.
 
@@ -371,9 +346,7 @@ def load(environment: Mapping[str, str] | None = None) -> Settings:
     try:
         settings = Settings()
     except ValidationError as error:
-        problems += [
-            f"{PREFIX}{str(e['loc'][0]).upper()}: {e['msg']}" if e["loc"] else e["msg"] for e in error.errors()
-        ]
+        problems += [f"{PREFIX}{str(each['loc'][0]).upper()}: {problem(each)}" for each in error.errors()]
     if problems:
         raise InvalidInput("The settings can't be used:\n" + "\n".join(f"  {line}" for line in problems))
     return settings

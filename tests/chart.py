@@ -22,6 +22,29 @@ SCALED_BY = {
     by: {queue: {"autoscaling": {"by": by}} for queue in ("ec2", "apiserver")} for by in ("none", "cpu", "queue")
 }
 
+NEAR_SYSTEM: Values = {
+    "nodeAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": {
+            "nodeSelectorTerms": [{"matchExpressions": [{"key": "pool", "operator": "In", "values": ["system"]}]}]
+        }
+    }
+}
+PLACED: Values = {
+    "nodeSelector": {"disk": "local"},
+    "tolerations": [{"key": "batch", "operator": "Exists"}],
+    "affinity": {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": []}},
+    "priorityClassName": "system-node-critical",
+    "podLabels": {"tier": "network"},
+    "podAnnotations": {"note": "own"},
+    "topologySpreadConstraints": [{"maxSkew": 2, "topologyKey": "rack", "whenUnsatisfiable": "DoNotSchedule"}],
+    "strategy": {"type": "Recreate"},
+    "resources": {"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"memory": "1Gi"}},
+    "extraEnv": [{"name": "PYTHONMALLOC", "value": "malloc"}],
+    "extraVolumes": [{"name": "scratch", "emptyDir": {}}],
+    "extraVolumeMounts": [{"name": "scratch", "mountPath": "/scratch"}],
+}
+OF_REDIS = ("nodeSelector", "tolerations", "affinity", "priorityClassName", "podLabels", "podAnnotations", "resources")
+
 # Each is a way to install it; together they reach every line of the templates.
 VALUE_SETS: dict[str, Values] = {
     "defaults": {},
@@ -76,6 +99,47 @@ VALUE_SETS: dict[str, Values] = {
             "dashboard": {"enabled": True},
         },
     },
+    # What each process takes of its own, besides what holds for all of them.
+    "placed": {
+        "commonLabels": {"owner": "net"},
+        "image": {"pullSecrets": ["ours"]},
+        "podLabels": {"cost": "shared"},
+        "podAnnotations": {"note": "all"},
+        "nodeSelector": {"pool": "system"},
+        "tolerations": [{"key": "system", "operator": "Exists"}],
+        "affinity": NEAR_SYSTEM,
+        "extraEnv": [{"name": "HTTPS_PROXY", "value": "http://proxy.example:3128"}],
+        "extraVolumes": [{"name": "cas", "configMap": {"name": "cas"}}],
+        "extraVolumeMounts": [{"name": "cas", "mountPath": "/etc/cas", "readOnly": True}],
+        "watcher": PLACED,
+        "workers": dict.fromkeys(("ec2", "apiserver", "resync"), PLACED),
+        "exporter": PLACED,
+        "flower": {**PLACED, "extraArgs": ["--max-tasks", "100"], "enabled": True, "openToAll": True},
+        "redis": {"bundled": {key: PLACED[key] for key in OF_REDIS}},
+        "monitoring": {
+            "serviceMonitor": {
+                "enabled": True,
+                "interval": "1m",
+                "scrapeTimeout": "30s",
+                "relabelings": [{"targetLabel": "tier", "replacement": "network"}],
+                "metricRelabelings": [{"action": "drop", "sourceLabels": ["__name__"], "regex": "process_.*"}],
+            },
+            "alerts": {
+                "enabled": True,
+                "limits": {
+                    "deficitSeconds": 120,
+                    "atCapacityShare": 0.35,
+                    "unreadSeconds": 1200,
+                    "overduePassSeconds": 90,
+                },
+                "rules": {
+                    "EniTasksOrphans": {"enabled": False},
+                    "EniTasksPaused": {"for": "4h", "severity": "info"},
+                    "EniTasksThrottled": {"expr": "vector(0) > 1"},
+                },
+            },
+        },
+    },
     "flower-for-all": {
         "flower": {"enabled": True, "openToAll": True, "urlPrefix": "/tools/flower", "readOnly": True},
         "networkPolicy": {"enabled": True},
@@ -84,8 +148,12 @@ VALUE_SETS: dict[str, Values] = {
 
 
 def with_cluster(values: Values) -> Values:
-    """The one value that has no default."""
-    return {**values, "settings": {"cluster": "demo", **values.get("settings", {})}}
+    """The values that have no default."""
+    return {
+        **values,
+        "settings": {"cluster": "demo", **values.get("settings", {})},
+        "image": {"repository": "registry.example/team/eni-tasks", **values.get("image", {})},
+    }
 
 
 def render(values: Values, *, namespace: str = NAMESPACE) -> dict[str, str]:

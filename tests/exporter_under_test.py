@@ -33,11 +33,18 @@ class Exporter:
         return self.http.request("GET", self.url + path)
 
     def scrape(self) -> Scraped:
-        """Each sample by its name without the prefix and the values of its labels, by the alphabet of their names."""
+        """Each sample by its name without the prefix and the values of its labels, by the alphabet of their names.
+
+        The label `cluster`, which all of ours have alike, and the process' own series are left out.
+        """
         found: Scraped = {}
         for family in text_string_to_metric_families(self.get("/metrics").data.decode()):
             for sample in family.samples:
-                key = (sample.name.removeprefix(PREFIX), tuple(value for _, value in sorted(sample.labels.items())))
+                if sample.name.startswith("process_"):
+                    continue
+                assert "cluster" in sample.labels
+                labels = tuple(value for name, value in sorted(sample.labels.items()) if name != "cluster")
+                key = (sample.name.removeprefix(PREFIX), labels)
                 assert key not in found
                 found[key] = sample.value
         return found

@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
 SCHEMA = Path(__file__).parents[1] / "helm" / "eni-tasks" / "values.schema.json"
-# Not among the chart's `settings`: the URL comes from a Secret, and the folder and the port are the chart's choice.
-ELSEWHERE = {"redis_url", "probe_dir", "page_port"}
+# Not among the chart's `settings`: the URL comes from a Secret; the chart mounts the folder, chooses the page's
+# port, and knows the pod.
+ELSEWHERE = {"redis_url", "probe_dir", "page_port", "pod_name"}
 TEXT = {"type": "string"}
 
 

@@ -14,7 +14,8 @@ from pathlib import Path
 from eni_tasks.observability import metrics
 from eni_tasks.observability.events import EVENTS
 from eni_tasks.observability.metrics import Metric
-from eni_tasks.settings import PREFIX, Settings, as_text
+from eni_tasks.setting_texts import as_text
+from eni_tasks.settings import PREFIX, Settings
 from eni_tasks.tasks.registry import TASKS
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -65,6 +66,7 @@ TABLES: dict[str, dict[str, Callable[[], str]]] = {
         "metrics-work": partial(metrics_table, metrics.WORK),
         "metrics-ec2": partial(metrics_table, metrics.EC2),
         "metrics-changes": partial(metrics_table, metrics.CHANGES),
+        "metrics-triggers": partial(metrics_table, metrics.CILIUM),
         "metrics-exporter": partial(metrics_table, metrics.EXPORTER),
     },
 }

@@ -1,6 +1,6 @@
 """`python -m eni_tasks.cli`: the command line where it is not on PATH."""
 
-from eni_tasks.cli.commands import main
+from eni_tasks.cli.commands import run
 
 if __name__ == "__main__":
-    main()
+    run()

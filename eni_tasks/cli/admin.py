@@ -8,11 +8,11 @@ from typing import Annotated, Any
 
 import typer
 
+from eni_tasks.cli.arguments import NodeArgument, OptionalNode, known_nodes
 from eni_tasks.cli.output import (
     TROUBLE,
     WRONG_USE,
     JsonFlag,
-    NodeArgument,
     Table,
     exit_on_error,
     fail,
@@ -39,15 +39,24 @@ def publish(node: NodeArgument, *, json: JsonFlag = False) -> None:
 
 def resync(
     instance: Annotated[
-        str, typer.Option("--instance", "-i", metavar="NODE|INSTANCE", help="Only this one; all without it.")
-    ] = "",
+        str | None,
+        typer.Option(
+            "--instance",
+            "-i",
+            metavar="NODE|INSTANCE",
+            help="Only this instance, by its id or its node; all without it.",
+            autocompletion=known_nodes,
+        ),
+    ] = None,
     *,
     json: JsonFlag = False,
 ) -> None:
-    """Have everything, or one instance, read again from EC2 now."""
+    """Have all instances, or one, read again from EC2 now."""
+    if instance == "":
+        fail("--instance is empty: give a node or an instance, or leave the option out to have all read.", WRONG_USE)
     with exit_on_error():
         admin = services().admin
-        print_report(admin.reread(instance) if instance else admin.reread_all(), json=json)
+        print_report(admin.reread_all() if instance is None else admin.reread(instance), json=json)
 
 
 def orphans(
@@ -55,13 +64,13 @@ def orphans(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what a pass would delete.")] = False,
     json: JsonFlag = False,
 ) -> None:
-    """Have interfaces of this cluster that were left behind deleted now, by the same rules as always."""
+    """Have interfaces that were left behind deleted now, by the same rules as the periodic pass."""
     with exit_on_error():
         parts = services()
         if not dry_run:
             print_report(parts.admin.collect_orphans(), json=json)
             return
-        with working("Listing our interfaces that nothing holds"):
+        with working("Listing unattached interfaces"):
             report = parts.orphans.run(dry_run=True)
         print_json(report) if json else print_page(*_orphans_page(report))
     if "refused" in report:
@@ -74,32 +83,38 @@ def _orphans_page(report: dict[str, Any]) -> list[str | Table]:
     rows = [(name, "would be deleted now") for name in report["would_delete"]]
     rows += [(name, f"a pass deletes it in {duration(seconds)}") for name, seconds in report["waiting"].items()]
     rows += [(name, f"kept: {why}") for name, why in report["kept"].items()]
-    head = f"{report['found']} interfaces of this cluster are attached to nothing."
+    head = f"Unattached interfaces of this cluster: {report['found'] or 'none'}."
     return [head, Table(("interface", "what happens to it"), rows)] if rows else [head]
 
 
 def pause(
-    why: Annotated[str, typer.Option(help="What others should know.")],
-    who: Annotated[str, typer.Option(help="Whom to ask.", show_default="you, on this machine")] = "",
+    why: Annotated[str, typer.Option(metavar="TEXT", help="The reason, for others.")],
+    who: Annotated[str, typer.Option(metavar="TEXT", help="Whom to ask.", show_default="you, on this machine")] = "",
     *,
     json: JsonFlag = False,
 ) -> None:
-    """Stop all mutations of EC2; reads, and writes of CiliumNodes, go on."""
+    """Stop all mutations of EC2; reads, and writes of CiliumNodes, continue."""
     with exit_on_error():
         print_report(services().admin.pause(who or f"{getpass.getuser()}@{socket.gethostname()}", why), json=json)
 
 
 def resume(*, json: JsonFlag = False) -> None:
-    """Let mutations go on after a pause, or once the cause that stopped an EC2 action is removed."""
+    """End a pause, and try EC2 actions again whose cause of refusal is removed."""
     with exit_on_error():
         print_report(services().admin.resume(), json=json)
 
 
 def unlock(
-    node: Annotated[str, typer.Argument(metavar="[NODE]", help="Name of a CiliumNode.")] = "",
+    node: OptionalNode = None,
     *,
     which: Annotated[
-        Pass | None, typer.Option("--pass", help="Instead of a node: a pass over the fleet that hangs.")
+        str | None,
+        typer.Option(
+            "--pass",
+            metavar="PASS",
+            help=f"Instead of a node: a pass over the fleet that hangs; {', '.join(Pass)}.",
+            autocompletion=lambda: list(Pass),
+        ),
     ] = None,
     delete_journal: Annotated[
         bool, typer.Option("--delete-journal", help="Also delete a journal entry that can't be decoded.")
@@ -110,11 +125,13 @@ def unlock(
 
     Harmless if the worker lives: it is refused its next mutation.
     """
-    if (which is None) == (not node) or (which is not None and delete_journal):
-        fail("Give a NODE, with --delete-journal if you like, or --pass.", WRONG_USE)
+    if (which is None) == (node is None) or (which is not None and delete_journal):
+        fail("Give a NODE, with or without --delete-journal, or a --pass.", WRONG_USE)
+    if which is not None and which not in set(Pass):
+        fail(f"No such pass: {which}; there are {', '.join(Pass)}.", WRONG_USE)
     with exit_on_error():
         if which is not None:
-            print_report(services().admin.unlock_pass(which), json=json)
+            print_report(services().admin.unlock_pass(Pass(which)), json=json)
             return
         name, admin = node_name(node), services().admin
         report = admin.unlock(name)

@@ -7,6 +7,7 @@ import typer
 from eni_tasks.bootstrap import Services
 from eni_tasks.cli.output import TROUBLE, JsonFlag, Table, exit_on_error, print_json, print_page, working
 from eni_tasks.cli.processes import start
+from eni_tasks.domain.words import counted
 from eni_tasks.services.doctor.findings import Finding, Verdict
 from eni_tasks.tasks.app import make_app
 from eni_tasks.tasks.messages import CeleryMessages, CeleryWorkers
@@ -47,5 +48,5 @@ def page(findings: list[Finding]) -> list[str | Table]:
         advice = [(each.verdict.value, each.area, each.what, each.advice) for each in to_do]
         shown.append(Table(("verdict", "area", "what", "what to do"), advice, "What to do"))
     count = sum(each.verdict is Verdict.TROUBLE for each in findings)
-    shown.append(f"{len(findings)} checks, {count} in trouble.")
+    shown.append(f"{counted(len(findings), 'check')}, {count or 'none'} in trouble.")
     return shown

@@ -8,18 +8,26 @@ FLOWER_PORT that Kubernetes sets for a service of that name.
 from __future__ import annotations
 
 import ipaddress
+import logging
 import os
 import re
-from typing import Annotated
+import sys
+import time
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from eni_tasks.cli.output import exit_on_error, fail
 from eni_tasks.cli.processes import start
+from eni_tasks.errors import InvalidInput
 from eni_tasks.observability.logs import logger
 from eni_tasks.tasks.app import make_app
 from eni_tasks.tasks.registry import QUEUES
 
+if TYPE_CHECKING:
+    from flower.events import Events
+
+FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 1, 10
 # A stopped worker is shown for this long: longer than a restart takes.
 PURGE_SECONDS = 60
 # The most searched columns at the left; the uuid opens the task's page.
@@ -55,7 +63,7 @@ def flower(  # noqa: PLR0913 - the options of the command
 
 
 def run_flower(*, address: str, port: int, auth: str, url_prefix: str, max_tasks: int, read_only: bool) -> None:  # noqa: PLR0913 - the command's options
-    """Serve Flower until SIGTERM or SIGINT.
+    """Serve Flower until SIGTERM or SIGINT; never returns.
 
     Args:
         address: where it listens.
@@ -66,9 +74,10 @@ def run_flower(*, address: str, port: int, auth: str, url_prefix: str, max_tasks
         read_only: refuse everything that starts, stops or changes something.
 
     Raises:
-        InvalidInput: the settings can't be used.
+        InvalidInput: the settings can't be used, or nothing can listen there.
     """
     # Not above: every other command would wait for Flower's web server to load.
+    from flower.events import Events  # noqa: PLC0415
     from flower.options import options  # noqa: PLC0415
     from flower.views import BaseHandler  # noqa: PLC0415
 
@@ -84,6 +93,7 @@ def run_flower(*, address: str, port: int, auth: str, url_prefix: str, max_tasks
             logger().warning("flower_without_password", address=address)
     # Flower would show only the queues of workers that have answered, so not a queue without workers.
     BaseHandler.get_active_queue_names = lambda _: list(QUEUES)
+    Events.run = receive_events
     argv = [
         "flower",
         f"--address={address}",
@@ -96,7 +106,34 @@ def run_flower(*, address: str, port: int, auth: str, url_prefix: str, max_tasks
         f"--conf={os.devnull}",
         *([f"--url-prefix={url_prefix}"] if url_prefix else []),
     ]
-    make_app(settings).start(argv)
+    try:
+        make_app(settings).start(argv)
+    except OSError as error:
+        raise InvalidInput(f"Flower can't listen on {address} port {port}: {error.strerror}.") from error
+    # Python's own end would wait for threads that ask workers, and so for Redis. Nothing is left to be saved.
+    logging.shutdown()
+    sys.stdout.flush()
+    os._exit(0)
+
+
+def receive_events(events: Events) -> None:
+    """Receive the workers' events, whatever becomes of the connection: the body of Flower's thread.
+
+    Flower's own doubles its pause after each failure without a bound, so that after an outage of an hour it would
+    show nothing for up to an hour.
+    """
+    pause_seconds = FIRST_PAUSE_SECONDS
+    while True:
+        try:
+            with events.capp.connection() as connection:
+                connection.connect()  # once: what follows would try again without end
+                receiver = events.capp.events.Receiver(connection, handlers={"*": events.on_event})
+                pause_seconds = FIRST_PAUSE_SECONDS
+                receiver.capture(limit=None, timeout=None, wakeup=True)
+        except Exception as error:  # noqa: BLE001 - whatever ends this thread would end the view of all workers
+            logger().warning("events_not_received", error=str(error), again_in_seconds=pause_seconds)
+            time.sleep(pause_seconds)
+            pause_seconds = min(2 * pause_seconds, LONGEST_PAUSE_SECONDS)
 
 
 def _problem(auth: str, url_prefix: str, *, no_auth: bool) -> str:
@@ -109,7 +146,7 @@ def _problem(auth: str, url_prefix: str, *, no_auth: bool) -> str:
     if auth and not (user and password and auth.isascii()):
         return "--auth (or ENI_TASKS_FLOWER_AUTH) must be user:password, in ASCII."
     if url_prefix and not re.fullmatch(r"/?[\w-]+(/[\w-]+)*/?", url_prefix, re.ASCII):
-        return f"--url-prefix {url_prefix!r} is not a path such as /flower or /tools/flower."
+        return f"--url-prefix {url_prefix} is not a path such as /flower or /tools/flower."
     return ""
 
 

@@ -17,11 +17,10 @@ from rich.text import Text
 from eni_tasks.errors import EniTasksError, InvalidInput
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Answer as JSON.")]
-NodeArgument = Annotated[str, typer.Argument(metavar="NODE", help="Name of a CiliumNode.")]
 
 TROUBLE, WRONG_USE = 1, 2
 STYLES = {"trouble": "bold red", "unknown": "yellow", "note": "yellow", "ok": "green", "no": "red"}
-SENTENCE_WIDTH = 24  # a column of sentences that is narrower than this can't be read
+SENTENCE_WIDTH = 20  # a column of sentences that is narrower than this can't be read
 
 
 def print_json(value: Any) -> None:
@@ -38,16 +37,15 @@ def print_report(report: Mapping[str, Any], *, json: bool) -> None:
 
 
 class Table(NamedTuple):
-    """Rows under a heading; a table without a title has none printed."""
+    """Rows under a heading; a table without a title has none printed.
+
+    Where a terminal leaves the last column less than `last_width`, each row is printed as a paragraph.
+    """
 
     columns: Sequence[str]
     rows: Sequence[Sequence[object]]
     title: str = ""
-
-
-def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Print rows under a heading: a table on a terminal, tab-separated columns in a pipe."""
-    print_page(Table(columns, rows))
+    last_width: int = SENTENCE_WIDTH
 
 
 def print_page(*parts: str | Table) -> None:
@@ -79,7 +77,8 @@ def _plain(part: Table) -> str:
 def _fits(part: Table, width: int) -> bool:
     """Whether each row's cells fit into a line, if the last one, often a sentence, may go on below."""
     widths = [max(len(str(row[index])) for row in (part.columns, *part.rows)) for index in range(len(part.columns))]
-    return sum(widths[:-1]) + 2 * len(widths) + min(widths[-1], SENTENCE_WIDTH) <= width
+    gaps = 2 * (len(widths) - 1)
+    return sum(widths[:-1]) + gaps + min(widths[-1], part.last_width) <= width
 
 
 def _print_records(part: Table, console: Console) -> None:
@@ -127,8 +126,13 @@ def working(what: str) -> Iterator[Callable[[str], None]]:
 
 def fail(message: str, code: int = TROUBLE) -> NoReturn:
     """Say what is wrong on standard error and end with a code: 1 found trouble, 2 wrong use."""
-    Console(stderr=True, highlight=False).print(message, style="red", markup=False, soft_wrap=True)
+    report_error(message)
     raise typer.Exit(code)
+
+
+def report_error(message: str) -> None:
+    """Say what is wrong on standard error."""
+    Console(stderr=True, highlight=False).print(message, style="red", markup=False, soft_wrap=True)
 
 
 @contextmanager

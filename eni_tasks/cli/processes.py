@@ -36,8 +36,17 @@ def watcher() -> None:
 
 
 def worker(
-    queue: Annotated[list[str], typer.Option("--queue", "-q", help=f"One of {', '.join(QUEUES)}; may be repeated.")],
-    threads: Annotated[int, typer.Option(min=1, max=64, help="Tasks at once.")] = THREADS,
+    queue: Annotated[
+        list[str],
+        typer.Option(
+            "--queue",
+            "-q",
+            metavar="QUEUE",
+            help=f"One of {', '.join(QUEUES)}; may be repeated.",
+            autocompletion=lambda: list(QUEUES),
+        ),
+    ],
+    threads: Annotated[int, typer.Option(min=1, max=64, metavar="COUNT", help="Tasks at once.")] = THREADS,
 ) -> None:
     """Run a worker for one or more queues."""
     if unknown := sorted(set(queue) - set(QUEUES)):

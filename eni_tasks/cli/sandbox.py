@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import Callable
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console, Group
@@ -13,21 +13,28 @@ from rich.live import Live
 from rich.text import Text
 
 from eni_tasks.cli.output import JsonFlag, exit_on_error, fail, print_json, table
+from eni_tasks.domain.words import counted
 from eni_tasks.errors import StateUnavailable
 from eni_tasks.sandbox.fleet import Agents
 from eni_tasks.sandbox.running import Sandbox
+from eni_tasks.services.sentences import sentence
 from eni_tasks.services.status import NodeStatus, Status
 
 LOOK_SECONDS = 0.5
-COLUMNS = ("node", "type", "interfaces", "available", "used", "needed", "ready", "reason", "last action")
+SMALL_FLEET = 900  # nodes that fit the subnets for nodes with eight addresses each
+COLUMNS = ("node", "available", "used", "needed", "interfaces", "why")
 OWNERSHIP_TAG = "io.cilium/cilium-managed"
 
 
 def sandbox(  # noqa: PLR0913 - the options of the command
-    nodes: Annotated[int, typer.Option("--nodes", "-n", min=1, max=5000, help="Simulated nodes.")] = 20,
-    deadline: Annotated[float, typer.Option(min=1, help="Seconds that --until-ready waits.")] = 120.0,
-    latency_ms: Annotated[float, typer.Option(min=0, help="How long each EC2 call takes.")] = 2.0,
-    seed: Annotated[int, typer.Option(help="Makes the pods' coming and going repeatable.")] = 1,
+    nodes: Annotated[
+        int, typer.Option("--nodes", "-n", min=1, max=4000, metavar="COUNT", help="Simulated nodes.")
+    ] = 20,
+    deadline: Annotated[
+        float, typer.Option(min=1, metavar="SECONDS", help="Seconds that --until-ready waits.")
+    ] = 120.0,
+    latency_ms: Annotated[float, typer.Option(min=0, metavar="MS", help="How long each EC2 call takes.")] = 2.0,
+    seed: Annotated[int, typer.Option(metavar="NUMBER", help="Makes the pods' coming and going repeatable.")] = 1,
     *,
     until_ready: Annotated[
         bool, typer.Option("--until-ready", help="End when all pools are at size (0) or at the deadline (1).")
@@ -45,12 +52,14 @@ def sandbox(  # noqa: PLR0913 - the options of the command
     with exit_on_error():
         latency = ("--latency-ms", str(latency_ms))
         system = Sandbox(
-            lambda line: console.print(f"[dim]{line}…"), ec2_arguments=latency, aws_rate_limits=aws_rate_limits
+            lambda line: console.print(line, style="dim", markup=False, soft_wrap=True),
+            ec2_arguments=latency,
+            aws_rate_limits=aws_rate_limits,
         )
         try:
             with system:
-                console.print(f"[dim]launching {nodes} nodes…")
-                system.fleet.add(nodes)
+                console.print(f"Launching {counted(nodes, 'node')}…", style="dim")
+                system.fleet.add(nodes, home="node_subnets" if nodes <= SMALL_FLEET else "pod_subnets")
                 parts = system.services()
                 status = parts.status
                 if until_ready:
@@ -58,7 +67,7 @@ def sandbox(  # noqa: PLR0913 - the options of the command
                 else:
                     _watch(system, status, seed, console)
         except KeyboardInterrupt:
-            console.print("[dim]ended; nothing is left behind")
+            console.print("Ended; nothing is left behind.", style="dim")
 
 
 def _until_ready(  # noqa: PLR0913 - what the command was given
@@ -75,7 +84,7 @@ def _until_ready(  # noqa: PLR0913 - what the command was given
         *system.ec2.violations(),
         *(f"{left.id} is left over" for left in system.ec2.leftovers(**{OWNERSHIP_TAG: "true"})),
     ]
-    report = {
+    report: dict[str, Any] = {
         "nodes": nodes,
         "ready": len(views) - len(missing),
         "seconds": round(time.monotonic() - started, 1),
@@ -89,13 +98,14 @@ def _until_ready(  # noqa: PLR0913 - what the command was given
         print_json(report)
     else:
         for view in missing:
-            console.print(f"{view.node}: {view.reason}: {' '.join(view.explanation)} {view.trouble}", markup=False)
+            why = " ".join(filter(None, (*view.explanation, view.trouble)))
+            console.print(f"{view.node}: {view.reason}: {sentence(why)}", markup=False, soft_wrap=True)
         for line in wrong:
             console.print(line, style="red", markup=False)
-        console.print(
-            f"{report['ready']} of {nodes} pools at size after {report['seconds']} s, {len(wrong)} violations."
-        )
-        console.print(f"EC2 calls: {report['ec2_calls']}", markup=False)
+        found = counted(len(wrong), "violation") if wrong else "no violation"
+        console.print(f"{report['ready']} of {nodes} pools at size after {report['seconds']} s, {found}.")
+        calls = ", ".join(f"{count} {action}" for action, count in report["ec2_calls"].items())
+        console.print(f"EC2 calls: {calls}.")
     if len(views) != nodes or missing or wrong:
         raise typer.Exit(1)
 
@@ -117,14 +127,14 @@ def _look(
         said_at = 0.0
         while True:
             if dead := system.children.dead():
-                fail(f"{', '.join(dead)} ended; see the logs in {system.folder}")
+                fail(f"Ended unexpectedly: {', '.join(dead)}.")
             try:
                 views = list(status.nodes())
             except StateUnavailable as error:
-                console.print(f"[red]{error}")
+                console.print(str(error), style="red", markup=False)
                 views = []
             if console.is_terminal:
-                live.update(_screen(system, views), refresh=True)
+                live.update(screen(_head(system, views), views, console), refresh=True)
             elif time.monotonic() - said_at >= 1.0:
                 said_at = time.monotonic()
                 ready = sum(view.ready for view in views)
@@ -134,25 +144,35 @@ def _look(
             time.sleep(LOOK_SECONDS)
 
 
-def _screen(system: Sandbox, views: list[NodeStatus]) -> Group:
-    """The head line and as many nodes as fit a screen, those that aren't ready first."""
+def _head(system: Sandbox, views: list[NodeStatus]) -> str:
     ready = sum(view.ready for view in views)
     calls = sum(sum(codes.values()) for codes in system.ec2.counts().values())
-    head = Text(f"{ready}/{len(views)} pools at size · {calls} EC2 calls · Flower: {system.flower_url} · Ctrl-C ends")
-    rows = [_row(view) for view in sorted(views, key=lambda view: (view.ready, view.node))[:40]]
-    return Group(head, table(COLUMNS, rows))
+    said = f"{ready} of {len(views)} pools at size · {counted(calls, 'EC2 call')} · Ctrl-C ends"
+    return f"{said}\nFlower: {system.flower_url}"
+
+
+def screen(head: str, views: list[NodeStatus], console: Console) -> Group:
+    """The head, two lines, and as many nodes as fit the terminal, those that aren't ready first."""
+    rows = [_row(view) for view in sorted(views, key=lambda view: (view.ready, view.node))]
+    # Besides the nodes: the head, the headings, "and … more", and the line of the cursor.
+    shown = _fitting(rows, console, console.height - 5)
+    more = [Text(f"and {len(rows) - shown} more")] if shown < len(rows) else []
+    return Group(Text(head), table(COLUMNS, rows[:shown], whole=True), *more)
+
+
+def _fitting(rows: list[tuple[object, ...]], console: Console, height: int) -> int:
+    """How many rows fit into so many lines, if their last cells go on below."""
+    shown = max(1, min(len(rows), height))
+    while shown > 1:
+        lines = len(console.render_lines(table(COLUMNS, rows[:shown], whole=True))) - 1
+        if lines <= height:
+            break
+        shown = max(1, shown - max(1, (lines - height) // 4))
+    return shown
 
 
 def _row(status: NodeStatus) -> tuple[object, ...]:
     """A node's line in the live table."""
-    return (
-        status.node,
-        status.instance_type,
-        status.interfaces,
-        status.available,
-        status.used,
-        status.needed,
-        "yes" if status.ready else "no",
-        status.reason,
-        status.trouble or status.last_action,
-    )
+    more = status.trouble or status.last_action
+    why = f"{status.reason}: {more}" if more else status.reason
+    return (status.node, status.available, status.used, status.needed, status.interfaces, why)

@@ -7,10 +7,10 @@ from typing import Annotated
 import msgspec
 import typer
 
+from eni_tasks.cli.arguments import NodeArgument, OptionalNode
 from eni_tasks.cli.output import (
     TROUBLE,
     JsonFlag,
-    NodeArgument,
     exit_on_error,
     fail,
     print_json,
@@ -26,16 +26,19 @@ from eni_tasks.tasks.registry import QUEUES
 
 
 def status(
-    node: Annotated[str, typer.Argument(metavar="[NODE]", help="One node; the fleet without it.")] = "",
+    node: OptionalNode = None,
     *,
     everything: Annotated[
         bool, typer.Option("--all", "-a", help="List all nodes, not only those that are not at size.")
     ] = False,
     json: JsonFlag = False,
 ) -> None:
-    """Show the state of the fleet, or of one node. Exit code 1 if a pool is not at size or an EC2 action is stopped."""
+    """Show the state of the fleet, or of one NODE.
+
+    Exit code 1 if a pool is not at size, an EC2 action is stopped, reads of EC2 fail, or no node is known.
+    """
     with exit_on_error():
-        name = node_name(node) if node else None
+        name = None if node is None else node_name(node)
         answers = services().status
         if name is not None:
             one = answers.node(name)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from eni_tasks.cli.events import COLUMNS as EVENTS
-from eni_tasks.cli.events import row as event_row
+from eni_tasks.cli.events import page as events_page
 from eni_tasks.cli.output import Table
+from eni_tasks.domain.words import counted
 from eni_tasks.model.plan import Reason
 from eni_tasks.services.sentences import NO_NODES, age, duration, notices, sentence, work_lines, work_text
 from eni_tasks.services.status import FleetStatus, NodeDetails, NodeStatus
@@ -13,7 +13,7 @@ from eni_tasks.state.summary import BucketSummary, StateSummary, WorkState
 NODES = ("node", "available", "used", "needed", "work", "why")
 WORK = ("work", "pending", "queued", "running", "waiting", "overdue", "oldest overdue")
 BUCKETS = ("action", "tokens", "of", "per second", "throttled", "breaker")
-SUBNETS = ("subnet", "zone", "available", "free as read", "reserved", "cooldown", "no prefix for")
+SUBNETS = ("subnet", "zone", "available", "as read", "reserved", "cooldown", "no prefix")
 INTERFACES = ("interface", "device", "subnet", "status", "primary", "addresses", "used", "list")
 NAMES_SHOWN = 5
 
@@ -40,7 +40,7 @@ def _head(fleet: FleetStatus) -> str:
     if not fleet.total_count:
         return NO_NODES
     return (
-        f"{fleet.total_count} nodes: {fleet.ready_count} at size, {fleet.in_deficit_count} in deficit; "
+        f"{counted(fleet.total_count, 'node')}: {fleet.ready_count} at size, {fleet.in_deficit_count} in deficit; "
         f"{fleet.at_capacity_count} at capacity, {fleet.waiting_count} waiting."
     )
 
@@ -68,7 +68,9 @@ def _work(summary: StateSummary) -> Table:
     return Table(WORK, rows, f"Work (messages that wait: {messages})")
 
 
-def _buckets(summary: StateSummary) -> Table:
+def _buckets(summary: StateSummary) -> Table | str:
+    if not any(bucket.size for bucket in summary.buckets.values()) and not summary.breakers:
+        return "EC2 rate limits: none."
     rows = [
         (action, *_bucket(bucket, summary.now), summary.breakers[action].why if action in summary.breakers else "")
         for action, bucket in summary.buckets.items()
@@ -113,7 +115,7 @@ def node_page(one: NodeDetails) -> list[str | Table]:
     page.append(f"Addresses: {', '.join(counts)}, {status.needed} needed, {status.excess} in excess.")
     page += work_lines(one.work, one.now)
     if status.trouble:
-        count = f" ({one.failures} failed runs in a row)" if one.failures else ""
+        count = f" ({counted(one.failures, 'failed run')} in a row)" if one.failures else ""
         page.append(sentence(f"Trouble: {status.trouble.rstrip('.')}{count}"))
     if status.last_action:
         page.append(sentence(f"Last action: {status.last_action}"))
@@ -137,5 +139,5 @@ def node_page(one: NodeDetails) -> list[str | Table]:
     ]
     page.append(Table(INTERFACES, rows, "Interfaces"))
     if one.events:
-        page.append(Table(EVENTS, [event_row(event) for event in one.events], "Last events"))
+        page.append(events_page(list(one.events), "Last events"))
     return page

@@ -16,6 +16,7 @@ from eni_tasks.domain.addresses import expanded
 from eni_tasks.domain.blocks import releasable
 from eni_tasks.domain.pool_demand import covered
 from eni_tasks.domain.release import NO_RELEASE, Look, watermarks
+from eni_tasks.domain.words import counted
 from eni_tasks.model.node import ReleaseMemory
 from eni_tasks.model.plan import Unassign, utc
 
@@ -225,9 +226,8 @@ def _explain(since: Mapping[str, float], chosen: Collection[str], node: Node) ->
     if not since:
         return ()
     count = sum(ip_network(block).num_addresses for block in since)
-    first = (
-        f"The agent of {node.name} has given up blocks with {count} addresses, the first at {utc(min(since.values()))}."
-    )
+    began = utc(min(since.values()))
+    first = f"The agent of {node.name} has given up blocks with {counted(count, 'address')}, the first at {began}."
     if not chosen:
         return (first, "They go after the delay, if they are in excess and no pod uses them.")
     return (first, f"Unassign {', '.join(chosen)}.")

@@ -46,7 +46,7 @@ def obstacle(state: NodeState, policy: Policy, limits: Limits, now: float) -> st
     name = state.node.name
     if not policy.ipv6:
         return f"The agent of {name} asks for IPv6 addresses: set ENI_TASKS_IPV6, or switch IPv6 off in Cilium."
-    if not limits.ipv6_per_interface or not (limits.bare_metal or limits.hypervisor == "nitro"):
+    if not limits.ipv6_per_interface or not limits.takes_prefixes:
         return (
             f"The agent of {name} asks for IPv6 addresses, and {limits.instance_type} takes no IPv6 prefix: use a "
             "nitro instance type."

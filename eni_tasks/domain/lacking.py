@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from eni_tasks.domain.addresses import expanded, may_use, pool
+from eni_tasks.domain.words import counted
 from eni_tasks.model.plan import utc
 
 if TYPE_CHECKING:
@@ -104,7 +105,8 @@ def explain(facts: Facts, node: Node) -> str:
     if not since:
         return ""
     return (
-        f"EC2's reads have lacked {len(since)} used addresses of {facts.instance_id} since {utc(min(since.values()))}: "
+        f"EC2's reads have lacked {counted(len(since), 'used address')} of {facts.instance_id} "
+        f"since {utc(min(since.values()))}: "
         f"they stay in the pool until reads have lacked them for {PROOF_SECONDS:.0f} s."
     )
 

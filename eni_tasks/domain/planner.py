@@ -16,6 +16,7 @@ from eni_tasks.domain import beside_pool, capacity, creation, given_up, placemen
 from eni_tasks.domain.eligibility import eligible, occupying
 from eni_tasks.domain.eni_entries import eni_entries, unlisted
 from eni_tasks.domain.figures import cap, figures
+from eni_tasks.domain.words import counted
 from eni_tasks.model.network import matches
 from eni_tasks.model.plan import Blocked, CreateInterface, Figures, Plan, Reason, SetDeleteOnTermination, Urgency, utc
 
@@ -271,7 +272,7 @@ def _no_slot(state: NodeState, limits: Limits, now: float, *, any_room: bool) ->
     most = limits.max_interfaces
     if capacity.free_slots(limits, state.interfaces or ()) > 0:
         return _refused_interface(state, limits, now)
-    all_attached = f"All {most} interfaces that {node.name} can carry are attached"
+    all_attached = f"All interfaces that {node.name} can carry ({most}) are attached"
     if any_room:
         return Blocked(
             Reason.NO_SUBNET, f"{all_attached}, and the subnets of those with room are full: free addresses there."
@@ -364,13 +365,13 @@ def _no_capacity(node: Node, limits: Limits) -> str:
     if capacity.addresses_per_interface(limits, node) == 0:
         return f"The interfaces of {node.name} carry no address besides their own: use a larger instance type."
     return (
-        f"All {most} interfaces that {node.name} can carry are attached and none may serve pods: detach or include "
+        f"All interfaces that {node.name} can carry ({most}) are attached and none may serve pods: detach or include "
         "some, or use a larger instance type."
     )
 
 
 def _holds(node: Node, known: Figures) -> str:
-    return f"{node.name} holds {known.available} addresses, {known.used} used"
+    return f"{node.name} holds {counted(known.available, 'address')}, {known.used} used"
 
 
 def _releasing_nothing(state: NodeState, policy: Policy, now: float, decided: Plan) -> Plan:

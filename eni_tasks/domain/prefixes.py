@@ -52,13 +52,8 @@ def delegation(state: NodeState, policy: Policy) -> Delegation:
 
 
 def delegates(node: Node, limits: Limits, policy: Policy) -> bool:
-    """Tell whether a node gets prefixes: setting, object and instance type agree.
-
-    EC2 User Guide, "Prefix delegation for Amazon EC2 network interfaces": instances built on the Nitro system only.
-    DescribeInstanceTypes names no hypervisor for bare metal.
-    """
-    nitro = limits.hypervisor == "nitro" or limits.bare_metal
-    return policy.prefix_delegation and nitro and not node.disable_prefix_delegation
+    """Tell whether a node gets prefixes: setting, object and instance type agree."""
+    return policy.prefix_delegation and limits.takes_prefixes and not node.disable_prefix_delegation
 
 
 def count(want: int, fits: int) -> int:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from eni_tasks.domain.addresses import expanded
 from eni_tasks.domain.excess import candidates
+from eni_tasks.domain.words import counted
 from eni_tasks.model.node import Mark, ReleaseMemory
 from eni_tasks.model.plan import Unassign, utc
 
@@ -303,7 +304,7 @@ def _explain(
 
 
 def _counted(names: Iterable[str]) -> str:
-    return f"{sum(len(expanded(name)) for name in names)} addresses"
+    return counted(sum(len(expanded(name)) for name in names), "address")
 
 
 def _why_not(node: Node, policy: Policy, known: Figures) -> tuple[str, ...]:

@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
+import platform
 import threading
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from importlib.metadata import version
 
 from prometheus_client import Metric as Family
+from prometheus_client import ProcessCollector
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.registry import Collector
 
 from eni_tasks.errors import StateUnavailable
 from eni_tasks.exporter import gauges
 from eni_tasks.exporter.gauges import Sample
+from eni_tasks.exporter.triggers import of_triggers
 from eni_tasks.observability.counters import SUM, Series, bound_name
 from eni_tasks.observability.logs import logger
-from eni_tasks.observability.metrics import METRICS, PREFIX, Kind, Metric
+from eni_tasks.observability.metrics import CLUSTER, METRICS, PREFIX, Kind, Metric
 from eni_tasks.services.status import Status
 from eni_tasks.services.tick import falls_behind
 from eni_tasks.settings import Settings
 from eni_tasks.state import State
 
 KEPT_SECONDS = 3.0
+BUILD = Sample("build_info", (version("eni-tasks"), platform.python_version()), 1)
 
 
 class StateCollector(Collector):
@@ -32,7 +37,7 @@ class StateCollector(Collector):
         state: work, queues, rate limits, subnets, and what the processes counted.
         status: the nodes.
         queues: names of the Celery queues.
-        settings: whether each node has series of its own, and when the system falls behind.
+        settings: the cluster's name, whether each node has series of its own, and when the system falls behind.
     """
 
     def __init__(self, state: State, status: Status, queues: Sequence[str], settings: Settings) -> None:
@@ -45,6 +50,8 @@ class StateCollector(Collector):
         self._read_at = -KEPT_SECONDS
         self._began_at: float | None = None
         self._answered_at: float | None = None
+        # Of this process, under the names that all clients of Prometheus use; registered by `collect` alone.
+        self._process = ProcessCollector(registry=None)
 
     def describe(self) -> Iterable[Family]:
         """Name nothing in advance: so the registry reads nothing while it is set up."""
@@ -56,7 +63,7 @@ class StateCollector(Collector):
             if time.monotonic() - self._read_at >= KEPT_SECONDS:
                 self._kept = self._read()
                 self._read_at = time.monotonic()
-            return self._kept
+            return (*self._kept, *self._process.collect())
 
     def _read(self) -> list[Family]:
         started = time.monotonic()
@@ -66,11 +73,11 @@ class StateCollector(Collector):
             logger().warning("state_unavailable", error=str(error))
             # Nothing of what was known then: an alert must not fire, or stay silent, on what may long be over.
             answered = () if self._answered_at is None else (self._answered_sample(self._answered_at),)
-            return families([Sample("state_up", (), 0), *answered], {})
+            return families([Sample("state_up", (), 0), *answered, BUILD], {}, self._settings.cluster)
         self._answered_at = time.time()
-        samples += (Sample("state_up", (), 1), self._answered_sample(self._answered_at))
+        samples += (Sample("state_up", (), 1), self._answered_sample(self._answered_at), BUILD)
         samples.append(Sample("exporter_read_seconds", (), time.monotonic() - started))
-        return families(samples, sums)
+        return families(samples, sums | of_triggers(sums), self._settings.cluster)
 
     @staticmethod
     def _answered_sample(at: float) -> Sample:
@@ -87,13 +94,14 @@ class StateCollector(Collector):
             yield from gauges.of_nodes(nodes)
 
 
-def families(samples: Iterable[Sample], sums: dict[Series, float]) -> list[Family]:
+def families(samples: Iterable[Sample], sums: dict[Series, float], cluster: str) -> list[Family]:
     """Build the families of Prometheus' client from samples and sums.
 
     Args:
         samples: gauges.
         sums: counters and histograms; those that fit no metric of this version (another version counted them) are
             left out.
+        cluster: the label that all series have, so that one Prometheus can hold several clusters.
 
     Returns:
         Families in the order of `metrics`; one without any sample is left out.
@@ -108,31 +116,31 @@ def families(samples: Iterable[Sample], sums: dict[Series, float]) -> list[Famil
     found: list[Family] = []
     for name, metric in METRICS.items():
         if metric.kind is Kind.GAUGE and name in gauged:
-            gauge = GaugeMetricFamily(PREFIX + name, metric.help, labels=metric.labels)
+            gauge = GaugeMetricFamily(PREFIX + name, metric.help, labels=(CLUSTER, *metric.labels))
             for sample in gauged[name]:
-                gauge.add_metric(sample.labels, sample.value)
+                gauge.add_metric((cluster, *sample.labels), sample.value)
             found.append(gauge)
         elif name in summed:
-            found.append(_family_of_sums(metric, summed[name]))
+            found.append(_family_of_sums(metric, {(cluster, *labels): parts for labels, parts in summed[name].items()}))
     return found
 
 
 def _family_of_sums(metric: Metric, sums: dict[tuple[str, ...], dict[str, float]]) -> Family:
-    name = PREFIX + metric.name
+    name, names = PREFIX + metric.name, (CLUSTER, *metric.labels)
     if metric.kind is Kind.COUNTER:
-        counter = CounterMetricFamily(name, metric.help, labels=metric.labels)
+        counter = CounterMetricFamily(name, metric.help, labels=names)
         for labels, parts in sums.items():
             counter.add_metric(labels, parts.get("", 0.0))
         return counter
     if metric.kind is Kind.HISTOGRAM:
-        histogram = HistogramMetricFamily(name, metric.help, labels=metric.labels)
+        histogram = HistogramMetricFamily(name, metric.help, labels=names)
         for labels, parts in sums.items():
             histogram.add_metric(labels, list(_cumulative(metric, parts)), parts.get(SUM, 0.0))
         return histogram
     # prometheus_client gives every counter the suffix _total, which Cilium's names lack.
     family = Family(name, metric.help, "unknown")
     for labels, parts in sums.items():
-        family.add_sample(name, dict(zip(metric.labels, labels, strict=True)), parts.get("", 0.0))
+        family.add_sample(name, dict(zip(names, labels, strict=True)), parts.get("", 0.0))
     return family
 
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from eni_tasks.exporter.triggers import TRIGGER_OF_KIND
 from eni_tasks.model.plan import Reason
 from eni_tasks.services.status import NOT_PUBLISHED, NOT_UNDERSTOOD, NodeStatus
 from eni_tasks.state.limiter import LIMITS
@@ -46,6 +47,7 @@ def of_state(summary: StateSummary) -> Iterator[Sample]:
         yield Sample("work_entries", (kind, "claimed"), work.claimed_count)
         yield Sample("work_overdue", (kind,), work.overdue_count)
         yield Sample("work_oldest_overdue_seconds", (kind,), work.oldest_overdue_seconds)
+        yield Sample(f"ipam_{TRIGGER_OF_KIND[kind]}_folds", (), work.most_merged_count)
     for action, bucket in summary.buckets.items():
         if bucket.size:
             yield Sample("ec2_rate_limit_tokens", (action,), bucket.tokens)

@@ -61,8 +61,8 @@ def bind(address: str, port: int) -> Server:
         server: Server = kind(where[:2], _Handler)
     except OSError as error:
         raise InvalidInput(
-            f"the exporter can't listen on {address} port {port}: {error}; --port chooses another for the metrics, "
-            "ENI_TASKS_PAGE_PORT for the status page"
+            f"The exporter can't listen on {address} port {port}: {error.strerror}. Option --port chooses another for "
+            "the metrics, ENI_TASKS_PAGE_PORT for the status page."
         ) from error
     return server
 

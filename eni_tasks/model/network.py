@@ -119,6 +119,14 @@ class Limits(Value, frozen=True):
     hypervisor: str = ""
     bare_metal: bool = False
 
+    @property
+    def takes_prefixes(self) -> bool:
+        """Whether EC2 gives the instance type prefixes, of either family: those built on the Nitro system only.
+
+        EC2 User Guide, "Prefix delegation for Amazon EC2 network interfaces". Bare metal names no hypervisor.
+        """
+        return self.hypervisor == "nitro" or self.bare_metal
+
 
 class Infrastructure(Value, frozen=True):
     """What the nodes share: read together, replaced as a whole, `described_at` in Redis seconds.

@@ -19,7 +19,7 @@ def node_name(node: object) -> NodeName:
         InvalidInput: no node can have that name.
     """
     if not isinstance(node, str) or not NODE_NAME.fullmatch(node):
-        raise InvalidInput(f"node={node!r} is not the name of a node (such as ip-10-0-1-2.ec2.internal)")
+        raise InvalidInput(f"{node!r} is not the name of a node (such as ip-10-0-1-2.ec2.internal)")
     return NodeName(node)
 
 

@@ -27,7 +27,7 @@ def configure(*, json: bool, level: str) -> None:
     """Set up logging for this process, the libraries' standard logging included.
 
     Args:
-        json: one JSON object per line, else coloured text for people.
+        json: one JSON object per line, else text for people, coloured on a terminal.
         level: least severe level written.
     """
     shared: list[Processor] = [
@@ -46,7 +46,8 @@ def configure(*, json: bool, level: str) -> None:
         cache_logger_on_first_use=True,
     )
     # Plain: with rich installed the default prints each frame's variables, passwords among them.
-    rendering: list[Processor] = [structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)]
+    plain = structlog.dev.plain_traceback
+    rendering: list[Processor] = [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=plain)]
     if json:
         rendering = [structlog.processors.format_exc_info, _legible, structlog.processors.JSONRenderer()]
     handler = logging.StreamHandler(sys.stderr)

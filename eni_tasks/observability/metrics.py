@@ -2,7 +2,7 @@
 
 Gauges are computed by the exporter from shared state at each read. Counters and histograms are counted by the
 processes that do the work (`counters`) and summed in Redis. Cilium's names and labels are kept where they mean the
-same. `docs/metrics.md` shows this table.
+same. `docs/metrics.md` shows this table. Every series also has the label CLUSTER.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 PREFIX = "eni_tasks_"
+CLUSTER = "cluster"  # the value is ENI_TASKS_CLUSTER
 
 
 class Kind(StrEnum):
@@ -218,7 +219,42 @@ CHANGES = (
     Metric("orphans_deleted_total", Kind.COUNTER, "Left-over interfaces of ours that were deleted"),
 )
 
+# Cilium's operator has a trigger for each of these; here they are kinds of work. Derived by `exporter.triggers`.
+TRIGGERS = {
+    "deficit_resolver": "changes of nodes in EC2",
+    "k8s_sync": "writes of objects",
+    "resync": "passes over the fleet",
+}
+CILIUM = tuple(
+    metric
+    for trigger, what in TRIGGERS.items()
+    for metric in (
+        Metric(
+            f"ipam_{trigger}_queued_total", Kind.COUNTER, f"Triggered {what}, those merged into pending work included"
+        ),
+        Metric(
+            f"ipam_{trigger}_folds",
+            Kind.GAUGE,
+            f"Triggers that the next run serves at once, of {what}: the most of all pending ones; 0 if none is pending",
+        ),
+        Metric(
+            f"ipam_{trigger}_duration_seconds",
+            Kind.HISTOGRAM,
+            f"Length of runs, of {what}; those that found another worker at work don't count",
+            (),
+            _RUN_SECONDS,
+        ),
+        Metric(f"ipam_{trigger}_latency_seconds", Kind.HISTOGRAM, f"From trigger to run, of {what}", (), _WAIT_SECONDS),
+    )
+)
+
 EXPORTER = (
+    Metric(
+        "build_info",
+        Kind.GAUGE,
+        "1; the labels name the exporter's version and that of its Python",
+        ("version", "python"),
+    ),
     Metric("state_up", Kind.GAUGE, "1 if Redis answered the exporter's last read; 0: only the next one is shown"),
     Metric(
         "state_answered_timestamp_seconds",
@@ -228,4 +264,4 @@ EXPORTER = (
     Metric("exporter_read_seconds", Kind.GAUGE, "How long that read took"),
 )
 
-METRICS = {metric.name: metric for group in (FLEET, FACTS, WORK, EC2, CHANGES, EXPORTER) for metric in group}
+METRICS = {metric.name: metric for group in (FLEET, FACTS, WORK, EC2, CHANGES, CILIUM, EXPORTER) for metric in group}

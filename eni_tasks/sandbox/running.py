@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -69,6 +70,7 @@ class Sandbox:
                 self.start_system()
         except BaseException:
             self.children.stop()
+            shutil.rmtree(self.folder, ignore_errors=True)  # the error has what a child said
             raise
         return self
 
@@ -77,10 +79,10 @@ class Sandbox:
         if kind is None or kind is KeyboardInterrupt:
             shutil.rmtree(self.folder, ignore_errors=True)
         else:
-            self._progress(f"logs are kept in {self.folder}")
+            self._progress(f"Logs are kept in {self.folder}.")
 
     def _start_servers(self) -> None:
-        self._progress("starting Redis, an EC2 API and a Kubernetes API")
+        self._progress("Starting Redis, an EC2 API and a Kubernetes API…")
         redis_url = self.children.start_redis()
         world: dict[str, Any] = self.children.start_server("ec2-api", "eni_tasks.sandbox.ec2", self._ec2_arguments)
         lasting = ("--port", str(free_port()), "--data", str(self.folder / "objects")) if self._lasting_objects else ()
@@ -106,12 +108,13 @@ class Sandbox:
 
         own = {name: value for name, value in self.environment.items() if inherited.get(name) != value}
         lines = [f"export {name}={shlex.quote(value)}\n" for name, value in own.items()]
+        lines.append(f"export PATH={shlex.quote(str(Path(sys.executable).parent))}:$PATH\n")
         (self.folder / "env").write_text("".join(lines))
-        self._progress(f"in another terminal, `. {self.folder}/env` points eni-tasks to this sandbox")
+        self._progress(f"For commands in another terminal: . {self.folder}/env")
 
     def start_system(self) -> None:
         """Start the watcher, a worker per queue, and Flower."""
-        self._progress("starting the watcher, a worker per queue and Flower")
+        self._progress("Starting the watcher, a worker per queue and Flower…")
         for name in ("ec2", "apiserver", "resync", "watcher"):
             self.start(name)
         if self._with_flower:

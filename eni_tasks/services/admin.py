@@ -14,6 +14,7 @@ from eni_tasks.model.plan import Urgency
 from eni_tasks.model.state import NodeState
 from eni_tasks.model.work import NODE_WORK, Pass, Pause, WorkKind
 from eni_tasks.services import journal
+from eni_tasks.services.sentences import sentence
 from eni_tasks.services.work import Report, Work
 from eni_tasks.state import State
 from eni_tasks.state.nodes import JournalDeletion
@@ -48,14 +49,14 @@ class Admin:
             # What earlier runs learned (a back-off, a refused interface) must not stop what a person asks for.
             self._state.nodes.delete_memory(name)
         sent = self._work.enqueue(kind, [(name, Urgency.EMPTY)], ends_wait=True)
-        said = f"{kind} of {name} is enqueued."
-        said += "" if sent else " It was waiting or running already; that run will do it."
+        said = f"The {kind} work of {name} is enqueued."
+        said += "" if sent else " It was enqueued or running already; that run will do it."
         return {"node": name, "kind": kind, "sent": sent, "explanation": [said]}
 
     def reread_all(self) -> Report:
         """Have everything read again from EC2."""
         self._work.enqueue_pass(Pass.INVENTORY, ends_wait=True)
-        return {"enqueued": "eni.refresh_inventory", "explanation": ["A read of everything is enqueued."]}
+        return {"enqueued": "eni.refresh_inventory", "explanation": ["A read of all instances is enqueued."]}
 
     def reread(self, node_or_instance: str) -> Report:
         """Have one instance read from EC2 by a worker, soon and for certain.
@@ -94,9 +95,9 @@ class Admin:
         before = self._state.limiter.paused()
         self._state.limiter.pause(who, why)
         self._state.events.append("Pause", {"who": who, "why": why})
-        said = [f"Mutations of EC2 are paused by {who}: {why}. `eni-tasks resume` lets them continue."]
+        said = [f"Mutations of EC2 are paused by {who}: {sentence(why)} `eni-tasks resume` lets them continue."]
         if before is not None:
-            said.append(f"This replaces the pause by {before.who}: {before.why}.")
+            said.append(f"This replaces the pause by {before.who}: {sentence(before.why)}")
         return {"paused": True, "who": who, "why": why, "replaced": _plain(before), "explanation": said}
 
     def resume(self) -> Report:
@@ -115,14 +116,14 @@ class Admin:
         before = summary.pause
         if before is not None:
             self._state.limiter.resume()
-            said.append(f"The pause by {before.who} ({before.why}) is over.")
+            said.append(f"The pause by {before.who} ({before.why.rstrip('. ')}) is over.")
         if said:
             paused_by = before.who if before else ""
             self._state.events.append("Resume", {"actions": ", ".join(actions), "paused_by": paused_by})
             short = self._state.nodes.in_deficit()
             self._work.enqueue(WorkKind.MAINTAIN, [(name, Urgency.DEFICIT) for name in short], ends_wait=True)
             self._work.enqueue_pass(Pass.INVENTORY, ends_wait=True)
-            said.append(f"{len(short)} nodes that lack addresses continue at once, and everything is read again.")
+            said.append(f"Nodes in deficit that are tried again now: {len(short)}. EC2 is read again.")
         else:
             said.append("Nothing was paused or stopped.")
         return {"paused": False, "ended": _plain(before), "closed": actions, "explanation": said}
@@ -179,7 +180,7 @@ class Admin:
         """
         left = self._state.queue.end_claim(WorkKind.FLEET, which)
         if left is None:
-            said = f"No worker makes the pass {which}."
+            said = f"No worker has claimed the pass {which}."
         else:
             lease = f"its lease had {left:.0f} s left" if left > 0 else f"its lease ran out {-left:.0f} s ago"
             said = f"The claim on the pass {which} is ended ({lease}), and the pass is enqueued."
@@ -271,7 +272,7 @@ def _plain(pause: Pause | None) -> dict[str, Any] | None:
 
 def _text(name: str, value: object) -> str:
     if not isinstance(value, str) or not value.strip():
-        raise InvalidInput(f"{name}={value!r} says nothing: give a text that others understand")
+        raise InvalidInput(f"{name} is empty: give a text that others understand")
     if len(value) > TEXT_LONGEST:
         raise InvalidInput(f"{name} is {len(value)} characters long; at most {TEXT_LONGEST} are kept")
     return value.strip()

@@ -6,6 +6,7 @@ import msgspec
 
 from eni_tasks.domain.addresses import expanded
 from eni_tasks.domain.prefixes import SIZE, note_fallback
+from eni_tasks.domain.words import counted
 from eni_tasks.errors import Ec2Error, LeaseLost
 from eni_tasks.model.network import Interface
 from eni_tasks.model.plan import Assign
@@ -76,7 +77,7 @@ def assign_addresses(mutator: Mutator, claim: Claim, state: NodeState, action: A
     )
     if not mutator.state.runs.record(claim, outcome):
         raise LeaseLost(f"node {node.name}: a later claim wrote already; {count} new addresses are for it to read")
-    what = f"{len(got)} /28 prefixes" if action.prefix_count else f"{count} addresses"
+    what = counted(len(got), "/28 prefix") if action.prefix_count else counted(count, "address")
     memory = note_fallback(state.memory, action.interface_id, grown) if action.fallback else None
     return Step(did=f"assigned {what} to {action.interface_id}", changed=True, interfaces=grown, memory=memory)
 

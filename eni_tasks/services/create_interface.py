@@ -28,6 +28,7 @@ from eni_tasks.domain.addresses import secondary_count
 from eni_tasks.domain.creation import note_acceptance
 from eni_tasks.domain.eligibility import occupying
 from eni_tasks.domain.prefixes import SIZE, note_fallback
+from eni_tasks.domain.words import counted
 from eni_tasks.errors import Ec2Error, Ec2Reaction, LeaseLost
 from eni_tasks.model.network import Interface, InterfaceId
 from eni_tasks.model.node import Setback
@@ -301,7 +302,7 @@ class InterfaceCreator:
     def _complete(self, claim: Claim, state: NodeState, creation: Creation, *, urgent: bool) -> Step:
         interface = creation.created
         did = (
-            f"created {interface.id} in {interface.subnet_id} with {secondary_count(interface)} addresses, "
+            f"created {interface.id} in {interface.subnet_id} with {counted(secondary_count(interface), 'address')}, "
             f"attached at device {interface.device_index}"
         )
         trouble = ""

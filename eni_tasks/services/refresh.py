@@ -30,6 +30,7 @@ from eni_tasks.domain.lacking import (
 from eni_tasks.domain.planner import plan
 from eni_tasks.domain.status import next_write
 from eni_tasks.domain.watermark import in_order
+from eni_tasks.domain.words import counted
 from eni_tasks.errors import Ec2Error, Ec2Reaction, InvalidInput, NodeGone
 from eni_tasks.model.cilium_node import CiliumNode
 from eni_tasks.model.network import Infrastructure, InstanceId, Interface, Limits, NodeName, VpcId
@@ -180,7 +181,9 @@ class Refresh:
             )
             return report | {"believed": False, "explanation": [said]}
         interfaces, addresses = len(facts.interfaces), sum(secondary_count(i) for i in facts.interfaces)
-        said = f"{node.instance_id} has {interfaces} interfaces with {addresses} secondary addresses."
+        said = (
+            f"{node.instance_id} has {counted(interfaces, 'interface')} with {counted(addresses, 'secondary address')}."
+        )
         return report | {"believed": True, "interfaces": interfaces, "addresses": addresses, "explanation": [said]}
 
     # -- reading ---------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
 
+from eni_tasks.domain.words import counted
 from eni_tasks.model.network import Value
 from eni_tasks.model.plan import (
     Action,
@@ -102,7 +103,7 @@ def notices(summary: StateSummary) -> Iterator[Notice]:
     if summary.orphans_count:
         yield Notice(
             kind=NoticeKind.LEFT_BEHIND,
-            sentence=f"{summary.orphans_count} interfaces were left behind; `eni-tasks orphans --dry-run` lists them.",
+            sentence=f"Interfaces left behind: {summary.orphans_count}; `eni-tasks orphans --dry-run` lists them.",
         )
 
 
@@ -139,7 +140,7 @@ def age(fleet: FleetStatus) -> str:
     facts = f"Facts: subnets read {duration(summary.now - summary.infrastructure_at)} ago"
     if fleet.oldest_read_at is not None:
         facts += f", every instance within {duration(summary.now - fleet.oldest_read_at)}"
-    return facts + (f"; {fleet.unread_count} instances not yet." if fleet.unread_count else ".")
+    return facts + (f"; {counted(fleet.unread_count, 'instance')} not read yet." if fleet.unread_count else ".")
 
 
 # -- one node -------------------------------------------------------------------------------------
@@ -183,7 +184,7 @@ def action_text(action: Action | None) -> str:  # noqa: PLR0911 - one for each a
 
 
 def _given_text(count: int, prefix_count: int) -> str:
-    return f"{prefix_count} /28 prefixes" if prefix_count else f"{count} addresses"
+    return counted(prefix_count, "/28 prefix") if prefix_count else counted(count, "address")
 
 
 def _until(work: WorkStatus, now: float) -> str:

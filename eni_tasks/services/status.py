@@ -88,8 +88,9 @@ class FleetStatus(Value, frozen=True):
 
     @property
     def trouble(self) -> bool:
-        """Whether a person should look: a pool is not at size, an EC2 action is stopped for all, or reads fail."""
-        return self.ready_count < self.total_count or bool(self.summary.breakers or self.summary.read_failure)
+        """Whether a person should look: no node is known, or not all pools are at size, EC2 stops us, or reads fail."""
+        short = self.total_count == 0 or self.ready_count < self.total_count
+        return short or bool(self.summary.breakers or self.summary.read_failure)
 
 
 class ItemState(StrEnum):
@@ -125,8 +126,8 @@ class InterfaceStatus(Value, frozen=True, omit_defaults=False):
     status: str
     used: int
     addresses: tuple[str, ...]
-    prefixes: tuple[str, ...] = ()
-    address_count: int = 0
+    prefixes: tuple[str, ...]
+    address_count: int
     items: tuple[Item, ...] = ()
     room: int | None = None
     subnet_room: int = 0

@@ -142,7 +142,7 @@ class Connection:
             raise StateUnavailable(f"Redis can't serve now: {error}") from error
         except (RedisConnectionError, RedisTimeoutError) as error:
             raise StateUnavailable(
-                f"Redis did not serve us: {str(error).rstrip('.')}; is it up, and is its URL right?"
+                f"Redis did not answer: {str(error).rstrip('.')}. Is it running, and is ENI_TASKS_REDIS_URL right?"
             ) from error
         except NoPermissionError as error:
             raise StateUnavailable(

@@ -126,7 +126,7 @@ class Keys:
     def pending(self, kind: WorkKind) -> str:
         """ZSET. Name of the work → when it is overdue: end of `sent`, `not_before` or `lease`.
 
-        Everything queued, waiting or running. Worker processes are scaled on its size.
+        Everything queued, waiting or running.
         """
         return f"{self.prefix}pending:{kind}"
 
@@ -175,7 +175,10 @@ class Keys:
         return f"{self.prefix}breaker:{action}"
 
     def queue(self, name: str) -> str:
-        """LIST. The messages that wait in one of Celery's queues; Celery's own, only read here."""
+        """LIST. The messages that wait in one of Celery's queues; Celery's own, only read here.
+
+        Worker processes are scaled on its length.
+        """
         return f"{self.broker}{name}"
 
     def slot(self, name: str) -> str:

@@ -13,7 +13,7 @@ from ipaddress import IPv4Network
 from eni_tasks.model.network import Infrastructure, NodeName, SubnetId, Value
 from eni_tasks.model.work import NODE_WORK, Pause, WorkKind
 from eni_tasks.state.connection import Command, Connection, Script, time_ms
-from eni_tasks.state.decoding import prose, scored, seconds, text
+from eni_tasks.state.decoding import number, prose, scored, seconds, text
 from eni_tasks.state.limiter import LIMITS, decode_pause
 from eni_tasks.state.network import NetworkCache, decode_ledger, without_prefix
 
@@ -30,7 +30,7 @@ class WorkState(StrEnum):
     OVERDUE = "overdue"  # no worker took it in time; it is requeued
 
 
-WORK_FIELDS = ("lease", "not_before", "sent", "unserved_since")
+WORK_TIMES = ("lease", "not_before", "sent", "unserved_since")
 _UNTIL = (WorkState.RUNNING, WorkState.WAITING, WorkState.QUEUED)  # in the order of the first three
 
 
@@ -38,12 +38,13 @@ class WorkStatus(Value, frozen=True):
     """One piece of work; `until` is the end of the lease, of the wait, or of the time that the message is given.
 
     `unserved_seconds` is for how long no run has begun since it was enqueued, or since its wait was over; 0 while
-    a worker is at it, and while it waits.
+    a worker is at it, and while it waits. It was enqueued `enqueued_count` times since it was last done.
     """
 
     state: WorkState
     until: float = 0.0
     unserved_seconds: float = 0.0
+    enqueued_count: int = 0
 
 
 class WorkSummary(Value, frozen=True):
@@ -51,6 +52,7 @@ class WorkSummary(Value, frozen=True):
 
     `overdue_count` of it has been unserved for longer than a message is given, and is requeued.
     `oldest_overdue_seconds` is for how long the oldest work has been unserved, requeued or not; 0 if none is.
+    `most_merged_count` is how often the work that was enqueued most often was enqueued since it was last done.
     """
 
     pending_count: int
@@ -58,6 +60,7 @@ class WorkSummary(Value, frozen=True):
     waiting_count: int
     overdue_count: int
     oldest_overdue_seconds: float
+    most_merged_count: int = 0
 
 
 class BucketSummary(Value, frozen=True):
@@ -248,11 +251,15 @@ class Summary:
         return tuple(dict.fromkeys((*self._buckets, LIMITS)))
 
     def _statuses(self, keys: Sequence[str]) -> list[WorkStatus]:
-        *answers, time = self._connection.send(*(("HMGET", key, *WORK_FIELDS) for key in keys), ("TIME",))
+        *answers, time = self._connection.send(*(("HMGET", key, "revision", *WORK_TIMES) for key in keys), ("TIME",))
         now = time_ms(time) / 1000
         return [
-            _status([seconds(f"{key} {field}", value) for field, value in zip(WORK_FIELDS, answer, strict=True)], now)
-            for key, answer in zip(keys, answers, strict=True)
+            _status(
+                [seconds(f"{key} {field}", value) for field, value in zip(WORK_TIMES, times, strict=True)],
+                now,
+                int(number(f"{key} revision", revision)),
+            )
+            for key, (revision, *times) in zip(keys, answers, strict=True)
         ]
 
     def _work(self, kind: WorkKind, pending: Sequence[bytes]) -> WorkSummary:
@@ -268,18 +275,23 @@ class Summary:
             waiting_count=states.count(WorkState.WAITING),
             overdue_count=sum(each > self._overdue_seconds for each in unserved),
             oldest_overdue_seconds=max(unserved, default=0.0),
+            most_merged_count=max((status.enqueued_count for status in statuses), default=0),
         )
 
 
-def _status(times: Sequence[float], now: float) -> WorkStatus:
+def _status(times: Sequence[float], now: float, enqueued_count: int) -> WorkStatus:
     *ends, unserved_since = times
     unserved_seconds = max(0.0, now - unserved_since) if unserved_since else 0.0
     for state, until in zip(_UNTIL, ends, strict=True):
         if until > now:
-            return WorkStatus(state=state, until=until, unserved_seconds=unserved_seconds)
+            return WorkStatus(
+                state=state, until=until, unserved_seconds=unserved_seconds, enqueued_count=enqueued_count
+            )
     # A claim whose lease ran out: its work is unserved since then.
     late_seconds = unserved_seconds or now - max(ends)
-    return WorkStatus(state=WorkState.OVERDUE, until=max(ends), unserved_seconds=late_seconds)
+    return WorkStatus(
+        state=WorkState.OVERDUE, until=max(ends), unserved_seconds=late_seconds, enqueued_count=enqueued_count
+    )
 
 
 def _bucket(bucket: tuple[float, float], values: Sequence[bytes]) -> BucketSummary:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import celery
 import structlog
 
-from eni_tasks.errors import InvalidInput, NodeGone
+from eni_tasks.errors import InvalidInput, NodeGone, StateUnavailable
 from eni_tasks.observability.counters import Counters
 from eni_tasks.observability.logs import logger
 from eni_tasks.tasks.messages import REFRESH_INVENTORY, SENT_AT
@@ -28,8 +28,8 @@ CHANGES = ("did", "wrote")
 class EniTask(celery.Task):  # type: ignore[misc]  # celery ships no types
     """A task with the services of its process."""
 
-    # The sender's wrong argument: `task_refused` reports it, and Celery adds no trace.
-    throws = (InvalidInput, NodeGone)
+    # Expected: one line in the log reports it, and Celery adds no trace.
+    throws = (InvalidInput, NodeGone, StateUnavailable)
     # The worker checks arguments: Celery's own check by the sender is a 500 without a message in Flower's API.
     typing = False
     # A whole report fits into the event that Flower shows as the result.
@@ -47,6 +47,9 @@ class EniTask(celery.Task):  # type: ignore[misc]  # celery ships no types
                 # The header is read here: within the call the request has none.
                 call, sent_at = super().__call__, self.request.get(SENT_AT)
                 report = measured(self.services.counters, self.name, sent_at, lambda: call(*args, **kwargs))
+            except StateUnavailable as error:
+                logger().warning("state_unavailable", error=str(error))
+                raise
             except self.throws as error:
                 logger().warning("task_refused", error=str(error))
                 raise

@@ -72,7 +72,7 @@ def unlock_node(self: EniTask, node: str) -> Report:
 def unlock_pass(self: EniTask, name: str) -> Report:
     """End the claim of a dead or stuck worker on a pass: inventory, instances or orphans."""
     if name not in list(Pass):
-        raise InvalidInput(f"name={name!r} is none of the passes: {', '.join(Pass)}; nothing was done")
+        raise InvalidInput(f"{name!r} is none of the passes: {', '.join(Pass)}; nothing was done")
     return self.services.admin.unlock_pass(Pass(name))
 
 

@@ -50,6 +50,7 @@ KEY_TYPES = {
 
 # How often a silent connection is checked, unless the app's transport options say otherwise.
 CHECK_SECONDS = 5.0
+REFRESH_RETRY_SECONDS = 60.0
 
 
 class QoS(redis.QoS):  # type: ignore[misc]  # kombu ships no types
@@ -102,6 +103,7 @@ class Channel(redis.Channel):  # type: ignore[misc]  # kombu ships no types
     """Asks for messages; a use after it was closed is a connection error."""
 
     QoS = QoS
+    _refreshes_at = 0.0
     connection_class = Connection
     connection_class_ssl = TlsConnection
 
@@ -135,6 +137,19 @@ class Channel(redis.Channel):  # type: ignore[misc]  # kombu ships no types
         except self.connection_errors:
             self.client.connection.disconnect()  # the next attempt connects again
             raise
+
+    def maybe_refresh_binding_expiry(self) -> None:
+        """Extend the lifetime of what remote control left in Redis, as kombu asks for each second.
+
+        It lives for an hour, so after a refusal of the server the next attempt can wait.
+        """
+        if time.monotonic() < self._refreshes_at:
+            return
+        try:
+            super().maybe_refresh_binding_expiry()
+        except self.ResponseError as error:
+            self._refreshes_at = time.monotonic() + REFRESH_RETRY_SECONDS
+            logger().warning("broker_refused", error=str(error))
 
     def _handle_message(self, client: Any, r: Any) -> Any:
         # A message that is no JSON is thrown away here; kombu logs a trace, or takes it for a bug.

@@ -13,7 +13,7 @@ from typing import Any
 
 from celery import bootsteps
 from celery.apps import worker
-from celery.signals import setup_logging, worker_init, worker_shutdown, worker_shutting_down
+from celery.signals import setup_logging, worker_shutdown, worker_shutting_down
 from celery.worker import heartbeat, pidbox
 from celery.worker.consumer import Consumer
 
@@ -105,16 +105,18 @@ def run(app: EniApp, queues: Sequence[str], threads: int) -> None:
         threads: tasks at once.
 
     Raises:
-        InvalidInput: the folder for probes can't be used.
+        InvalidInput: the configuration of the API server, or the folder for probes, can't be used.
         SystemExit: an error ended it; the code is not 0.
     """
     _take_over_logging()
-    _connect(app, queues, Probes(app.eni_settings.probe_dir))
+    for queue in queues:
+        getattr(app.services, USES[queue])  # before anything starts: a wrong KUBECONFIG ends the process
+    _connect(app, Probes(app.eni_settings.probe_dir))
     ended: list[Any] = []
     worker_shutdown.connect(lambda sender, **_: ended.append(sender), weak=False)
     argv = ["--quiet", "worker", "--pool", "threads", "--concurrency", str(threads), "--queues", ",".join(queues)]
     argv += ["--task-events", "--without-gossip", "--without-mingle", "--loglevel", app.eni_settings.log_level]
-    argv += ["--hostname", f"{'-'.join(queues)}-{os.getpid()}@{socket.gethostname()}"]
+    argv += ["--hostname", f"{'-'.join(queues)}-{os.getpid()}@{app.eni_settings.pod_name or socket.gethostname()}"]
     with app.services.counter_flusher():
         app.worker_main(argv)
     # Celery's own exit code gets lost on the way. After a `shutdown` by remote control it is a sentence.
@@ -122,7 +124,7 @@ def run(app: EniApp, queues: Sequence[str], threads: int) -> None:
         raise SystemExit(1)
 
 
-def _connect(app: EniApp, queues: Sequence[str], probes: Probes) -> None:
+def _connect(app: EniApp, probes: Probes) -> None:
     """Connect the worker's steps and signals with the services and the probes."""
     services = app.services
 
@@ -137,11 +139,6 @@ def _connect(app: EniApp, queues: Sequence[str], probes: Probes) -> None:
         def stop(self, _consumer: object) -> None:
             probes.ready(yes=False)
 
-    def on_start(**_: object) -> None:
-        # Built before the first task: a wrong KUBECONFIG ends the process at once.
-        for queue in queues:
-            getattr(services, USES[queue])
-
     def on_active(**_: object) -> None:
         probes.alive()
 
@@ -154,7 +151,6 @@ def _connect(app: EniApp, queues: Sequence[str], probes: Probes) -> None:
     pidbox.Pidbox = CommandConsumer
     app.conf.worker_consumer = TaskConsumer
     app.steps["consumer"].add(Serving)
-    worker_init.connect(on_start, weak=False)
     consumer_active.connect(on_active, weak=False)
     worker_shutting_down.connect(on_stop, weak=False)
 

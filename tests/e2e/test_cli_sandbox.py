@@ -32,7 +32,7 @@ def test_a_few_nodes_until_they_are_ready() -> None:
     assert (report["nodes"], report["ready"], report["unknown"]) == (5, 5, 0)
     assert report["missing"] == report["violations"] == []
     assert report["ec2_calls"]["AssignPrivateIpAddresses"] == 5
-    assert "starting Redis" in answer.stderr
+    assert "Starting Redis" in answer.stderr
 
 
 @pytest.mark.parametrize("form", [(), ("--json",)], ids=["text", "json"])
@@ -49,7 +49,7 @@ def test_a_deadline_that_cannot_be_met_says_what_is_missing(form: tuple[str, ...
 
 @pytest.mark.parametrize(
     ("number", "when"),
-    [(signal.SIGINT, "3 of 3 pools at size"), (signal.SIGTERM, "launching 3 nodes")],
+    [(signal.SIGINT, "3 of 3 pools at size"), (signal.SIGTERM, "Launching 3 nodes")],
     ids=["Ctrl-C-when-all-is-well", "SIGTERM-while-it-starts"],
 )
 def test_ending_it_leaves_no_process_behind(number: signal.Signals, when: str, tmp_path: Path) -> None:

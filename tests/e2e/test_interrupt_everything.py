@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 import redis_servers
 from pumped import LEASE_SECONDS, System
+from pumped_agent import AgentOn
 
 from eni_tasks.domain.addresses import expanded
 from eni_tasks.model.network import ownership
@@ -27,6 +28,7 @@ from eni_tasks.model.work import Pass
 from eni_tasks.sandbox.ec2.knobs import Fault
 from eni_tasks.sandbox.ec2.server import Ec2Server
 from eni_tasks.sandbox.ec2.world import build_default_world
+from eni_tasks.sandbox.fleet.agent120 import Agent120DualStack
 from eni_tasks.sandbox.kube.admin import write_kubeconfig
 from eni_tasks.sandbox.kube.server import KubeServer
 from eni_tasks.state.connection import clock_offset_seconds
@@ -113,6 +115,10 @@ class Workers:
         successor = system.process()
         successor.__dict__["ec2"] = self._reader
         system.settle(successor, within_seconds=300)
+        if "pools" in system.object()["spec"]["ipam"]:
+            # The agent lists what it is shown; what it does not list counts as given up.
+            AgentOn(system, Agent120DualStack)
+            system.settle(successor, within_seconds=60)
 
     def read_everything(self, system: System) -> None:
         """The next periodic read, and what follows from it."""
@@ -197,10 +203,8 @@ def an_ipv6_prefix_wanted(system: System, first_interface_index: int = 0) -> Non
     subnet = system.ec2.add_subnet(
         system.built.vpc_id, "a", f"10.0.{100 + number}.0/24", ipv6_cidr=f"2001:db8:0:{number}::/64"
     )
-    needed = {"ipv4-addrs": 4, "ipv6-addrs": 4}
-    requested = [{"pool": "default", "needed": needed}]
-    eni = {"first-interface-index": first_interface_index}
-    system.add_node(subnet=subnet.id, eni=eni, ipam={"pre-allocate": 4, "pools": {"requested": requested}})
+    system.add_node(subnet=subnet.id, eni={"first-interface-index": first_interface_index}, ipam={"pre-allocate": 4})
+    AgentOn(system, Agent120DualStack)
     system.settle_reads()
 
 
@@ -289,7 +293,7 @@ def four_in_excess(system: System) -> None:
 
 def marks(system: System) -> dict[str, str]:
     """What the object shows of releases."""
-    return system.object()["status"]["ipam"].get("release-ips", {})
+    return system.object()["status"].get("ipam", {}).get("release-ips", {})
 
 
 def the_agent_agreed(system: System) -> None:

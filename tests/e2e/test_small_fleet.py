@@ -158,10 +158,10 @@ WRONG = [
     ("eni.maintain_node", {"kwargs": {"nod": "x"}}, "missing a required argument: 'node'"),
     ("eni.maintain_node", {"args": ["x y"]}, "'x y' is not the name of a node"),
     ("eni.maintain_node", {"args": [{"node": 1}]}, "is not the name of a node"),
-    ("eni.publish_node", {"args": ["x y"]}, "node='x y' is not the name of a node"),
+    ("eni.publish_node", {"args": ["x y"]}, "'x y' is not the name of a node"),
     ("eni.unlock_node", {"args": [7]}, "node=7 is not the name of a node"),
     ("eni.pause", {"args": ["Ada"]}, "missing a required argument: 'why' (its arguments: who, why)"),
-    ("eni.pause", {"args": ["Ada", ""]}, "why='' says nothing"),
+    ("eni.pause", {"args": ["Ada", ""]}, "why is empty"),
     ("eni.pause", {"args": ["Ada", "x", "y"]}, "too many positional arguments (its arguments: who, why)"),
     ("eni.collect_orphans", {"args": ["yes"]}, "dry_run='yes' is neither true nor false"),
     ("eni.resume", {"args": ["x"]}, "too many positional arguments (its arguments: none)"),
@@ -236,7 +236,7 @@ def scraped(http: urllib3.PoolManager, url: str) -> dict[str, float]:
     found = {}
     for family in text_string_to_metric_families(http.request("GET", f"{url}/metrics").data.decode()):
         for sample in family.samples:
-            labels = ",".join(sorted(value for name, value in sample.labels.items() if name != "le"))
+            labels = ",".join(sorted(value for name, value in sample.labels.items() if name not in {"le", "cluster"}))
             found[f"{sample.name.removeprefix('eni_tasks_')}{{{labels}}}"] = sample.value
     return found
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import socket
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -13,6 +14,7 @@ import pytest
 import redis
 import redis_servers
 from flower_under_test import AUTH, Flower, flower
+from processes_under_test import running as process
 from pydantic import SecretStr
 
 from eni_tasks.settings import Settings
@@ -121,6 +123,47 @@ def test_a_task_is_started_through_the_api(guarded: Flower, redis_url: str) -> N
     assert message["headers"]["task"] == "eni.publish_node"
     assert message["headers"]["argsrepr"] == "['node-7']"
     assert json.loads(base64.b64decode(message["body"]))[0] == ["node-7"]
+
+
+def test_it_ends_at_once_while_redis_answers_nothing(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        silent.settimeout(30)
+        url = f"redis://127.0.0.1:{silent.getsockname()[1]}/0"
+        with flower(tmp_path, "--no-auth", ENI_TASKS_REDIS_URL=url) as running:
+            waiting = [silent.accept()[0] for _ in range(3)]  # a thread each waits for an answer
+            asked_at = time.monotonic()
+            assert running.process.end() == 0
+            assert time.monotonic() - asked_at < 3  # a thread that waits gives up after 5 s
+            for connection in waiting:
+                connection.close()
+
+
+def test_it_sees_workers_once_redis_is_back(tmp_path: Path) -> None:
+    port = redis_servers.free_port()
+    url = f"redis://127.0.0.1:{port}/0"
+    with flower(tmp_path, "--no-auth", ENI_TASKS_REDIS_URL=url, ENI_TASKS_CLUSTER="back") as running:
+        running.process.until(lambda: running.process.said.count("events_not_received") >= 2, "it has tried twice")
+        with (
+            redis_servers.running(port=port),
+            make_app(Settings(redis_url=SecretStr(url), cluster="back")) as app,
+            app.connection() as connection,
+            app.events.Dispatcher(connection, hostname="ec2-1@here") as dispatcher,
+        ):
+
+            def seen() -> bool:
+                dispatcher.send("task-received", uuid="hello", name="eni.maintain_node", args="['node-1']")
+                return "hello" in running.json("/api/tasks", "")
+
+            running.process.until(seen, "a task")
+
+
+def test_a_port_that_is_taken_is_told_in_a_sentence(tmp_path: Path, redis_url: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = str(other.getsockname()[1])
+        options = ("workers.flower", "--no-auth", "--port", port)
+        with process(tmp_path / "log", *options, ENI_TASKS_REDIS_URL=redis_url) as ended:
+            assert ended.popen.wait(30) == 2
+            assert ended.said == f"Flower can't listen on 127.0.0.1 port {port}: Address already in use.\n"
 
 
 def test_read_only_shows_and_starts_nothing(shown: Flower) -> None:

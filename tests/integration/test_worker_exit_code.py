@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -64,10 +65,14 @@ def test_c09_a_worker_waits_while_redis_refuses(tmp_path: Path, answer: str) -> 
         running(tmp_path / "log", "workers.resync", **environment(tmp_path, url)) as worker,
     ):
         worker.until(ready.exists, "it serves")
+        worker.until(client.pubsub_numpat, "it listens for remote control, and is at rest")
         client.execute_command(*refuse.split())
         if answer != "OOM":  # then an idle worker writes nothing: only a new connection is refused
             worker.until(lambda: not ready.exists(), "it serves no more")
         else:
+            worker.until(lambda: "broker_refused" in worker.said, "a refused refresh is named")
+            time.sleep(3)  # kombu tries each second
+            assert worker.said.count("broker_refused") == 1
             client.client_kill_filter(_type="normal", skipme=True)
         worker.until(lambda: "Cannot connect to redis://" in worker.said and answer in worker.said, "it says why")
         client.execute_command(*serve.split())
@@ -75,4 +80,5 @@ def test_c09_a_worker_waits_while_redis_refuses(tmp_path: Path, answer: str) -> 
         client.lpush(Keys("default").queue("resync"), json.dumps(GOOD))
         worker.until(lambda: client.hexists(paused, "pause"), "a message is served")
         assert "Unrecoverable" not in worker.said
+        assert "Traceback" not in worker.said
         assert worker.end() == 0

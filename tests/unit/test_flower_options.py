@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import time
+from types import SimpleNamespace
+
 import pytest
 from typer.testing import CliRunner
 
 from eni_tasks.cli.commands import main
+from eni_tasks.cli.flower import receive_events
 
 
 @pytest.mark.parametrize(
@@ -28,3 +32,17 @@ def test_a_wrong_option_ends_it_at_once(arguments: list[str], environment: dict[
     assert answer.exit_code == 2
     assert words in answer.stderr
     assert "secret" not in answer.stderr.replace("must be user:password", "")
+
+
+def test_while_redis_is_away_it_tries_again_every_few_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses: list[float] = []
+
+    def no_connection() -> None:
+        if len(pauses) == 8:
+            raise SystemExit
+        raise ConnectionError("refused")
+
+    monkeypatch.setattr(time, "sleep", pauses.append)
+    with pytest.raises(SystemExit):
+        receive_events(SimpleNamespace(capp=SimpleNamespace(connection=no_connection)))
+    assert pauses == [1, 2, 4, 8, 10, 10, 10, 10]

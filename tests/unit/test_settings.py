@@ -201,10 +201,32 @@ def test_other_peoples_variables_are_left_alone(monkeypatch):
     assert load() == Settings()
 
 
+def test_each_mistake_is_one_plain_line_however_many_there_are(loaded):
+    wrong = {
+        "CLUSTER": ("a b", "'a b' is not a cluster's name: at most 63 letters, digits, dots, dashes and underscores"),
+        "REDIS_URL": ("http://h", "must begin with redis:// or rediss://"),
+        "PRE_ALLOCATE": ("1.5", "1.5 is not a whole number"),
+        "RESYNC_SECONDS": ("-3", "-3 must be greater than 0"),
+        "STUCK_SECONDS": ("ten", "ten is not a number"),
+        "LEASE_SECONDS": ("4", "4 must be at least ENI_TASKS_EC2_TIMEOUT_SECONDS + 5, which is 25"),
+        "ENI_TAGS": ("a", "'a' is not key=value"),
+        "NODE_METRICS": ("maybe", "maybe is neither true nor false"),
+        "LOG_LEVEL": ("loud", "loud is none of debug, info, warning or error"),
+        "REDISURL": ("x", "no such setting; did you mean ENI_TASKS_REDIS_URL?"),
+    }
+    said = problems(loaded, **{name: value for name, (value, _) in wrong.items()})
+    assert len(said) == len(wrong)
+    for name, (_, words) in wrong.items():
+        (line,) = [line for line in said if line.startswith(f"{PREFIX}{name}: ")]
+        assert line.removeprefix(f"{PREFIX}{name}: ").startswith(words)
+
+
 def test_a_lease_must_outlive_a_call(loaded):
     assert loaded(LEASE_SECONDS="25", EC2_TIMEOUT_SECONDS="20").lease_seconds == 25
     (line,) = problems(loaded, LEASE_SECONDS="24", EC2_TIMEOUT_SECONDS="20")
-    assert "ENI_TASKS_LEASE_SECONDS must be at least ENI_TASKS_EC2_TIMEOUT_SECONDS + 5" in line
+    assert line.endswith("LEASE_SECONDS: 24 must be at least ENI_TASKS_EC2_TIMEOUT_SECONDS + 5, which is 25")
+    (line,) = problems(loaded, LEASE_SECONDS="", EC2_TIMEOUT_SECONDS="40")
+    assert line.endswith("LEASE_SECONDS: 30 must be at least ENI_TASKS_EC2_TIMEOUT_SECONDS + 5, which is 45")
 
 
 # -- secrets ---------------------------------------------------------------------------------------

@@ -6,8 +6,10 @@ import inspect
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pydantic import SecretStr
+from structlog.testing import capture_logs
 
-from eni_tasks.errors import InvalidInput
+from eni_tasks.errors import InvalidInput, StateUnavailable
 from eni_tasks.model.node import node_name
 from eni_tasks.settings import Settings
 from eni_tasks.tasks.app import make_app
@@ -72,3 +74,13 @@ def test_names_of_nodes(name: str) -> None:
 def test_what_is_no_name_of_a_node(name: object) -> None:
     with pytest.raises(InvalidInput, match="is not the name of a node"):
         node_name(name)
+
+
+def test_a_task_without_redis_is_one_line_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    app = make_app(Settings(redis_url=SecretStr("redis://127.0.0.1:1/0")))
+    with capture_logs() as lines, caplog.at_level("INFO", "celery.app.trace"):
+        result = app.tasks["eni.pause"].apply(args=["Ada", "a test"])
+    assert isinstance(result.result, StateUnavailable)
+    assert [line["event"] for line in lines] == ["state_unavailable"]
+    assert [record.levelname for record in caplog.records if record.name == "celery.app.trace"] == ["INFO"]
+    assert all(record.exc_info is None for record in caplog.records)

@@ -106,7 +106,7 @@ class Ec2Clients:
             )
         except NoRegionError as error:
             raise InvalidInput(
-                "no AWS region is known: set AWS_REGION (or AWS_DEFAULT_REGION) to the region of the nodes"
+                "No AWS region is set: set AWS_REGION (or AWS_DEFAULT_REGION) to the region of the nodes"
             ) from error
         except ValueError as error:
             raise InvalidInput(

@@ -120,8 +120,8 @@ class Ec2DryRuns:
     def permission(self, action: str, sample: Sample) -> Permission:
         """See the port."""
         mutation = _MUTATIONS.get(action)
-        if mutation and (missing := [name for name in mutation.asked_of if not getattr(sample, name)]):
-            why = f"there is nothing to ask about yet: {', '.join(missing)} of an interface of ours"
+        if mutation and not all(getattr(sample, name) for name in mutation.asked_of):
+            why = "Unknown: EC2 can only be asked about an interface of ours, and there is none yet"
             return Permission(action=action, right=Right.UNKNOWN, why=why)
         parameters = _PARAMETERS[action](sample) if mutation else {}
         if action not in NO_DRY_RUN:

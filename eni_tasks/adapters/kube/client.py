@@ -53,7 +53,7 @@ class KubeClient:
                 load(config_file=path, client_configuration=configuration)  # type: ignore[no-untyped-call]
         except (kubernetes.config.ConfigException, OSError) as error:
             raise InvalidInput(
-                f"No way to reach the Kubernetes API: {str(error).rstrip('.')}. Set KUBECONFIG, or run in a pod."
+                f"The Kubernetes API can't be reached: {str(error).rstrip('.')}. Set KUBECONFIG, or run in a pod."
             ) from error
         return kubernetes.client.ApiClient(configuration)
 

@@ -34,7 +34,7 @@ def examine_ec2(rights: Ec2Rights, sample: Sample, settings: Settings) -> list[F
             if not action.setting or getattr(settings, action.setting):
                 _right(area, rights.permission(action.name, sample))
     except InvalidInput as error:
-        area.trouble("region", str(error), "Set AWS_REGION to the region of the nodes.")
+        area.trouble("region", f"{str(error).rstrip('.')}.", "Set AWS_REGION to the region of the nodes.")
     except Ec2Error as error:
         _no_call(area, error)
     return area.findings
@@ -42,10 +42,10 @@ def examine_ec2(rights: Ec2Rights, sample: Sample, settings: Settings) -> list[F
 
 def _no_call(area: Area, error: Ec2Error) -> None:
     if error.reaction is Ec2Reaction.ACCOUNT_WIDE:
-        what, do = "credentials", "the pod's role (IRSA, Pod Identity), or AWS_ACCESS_KEY_ID and its kin, are right"
+        what, do = "credentials", "the pod's role (IRSA, Pod Identity), or the credentials in the environment"
     else:
-        what, do = "reachable", "AWS_REGION, AWS_ENDPOINT_URL, the proxy and the way out are right"
-    area.trouble(what, f"EC2 takes no call of ours: {error.code}: {error.message}", f"See that {do} here.")
+        what, do = "reachable", "AWS_REGION, AWS_ENDPOINT_URL, the proxy and the network"
+    area.trouble(what, f"EC2 can't be called: {error.message.rstrip('.')}.", f"Check {do}.")
 
 
 def _identity(area: Area, rights: Ec2Rights) -> None:
@@ -54,7 +54,7 @@ def _identity(area: Area, rights: Ec2Rights) -> None:
     except Ec2Error as error:
         # Only shown to people: a cluster that can't reach STS works as well.
         area.unknown(
-            "identity", f"AWS does not answer who we are: {error.code}.", "Nothing, if the actions below work."
+            "identity", f"STS did not tell who we are: {error.message.rstrip('.')}.", "Nothing, if EC2 answers."
         )
 
 
@@ -68,7 +68,7 @@ def _right(area: Area, permission: Permission) -> None:
         area.trouble(what, f"Denied: {permission.why}", f"Allow {what}{also} to our role; see the chart's IAM policy.")
     else:
         do = "Ask again when the fleet has an interface of ours, or compare our role with the chart's IAM policy."
-        area.unknown(what, f"It can't be found out: {permission.why.rstrip('.')}.", do)
+        area.unknown(what, f"{permission.why.rstrip('.')}.", do)
 
 
 def sample_of(state: State, policy: Policy) -> Sample:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 
 from eni_tasks.domain.cilium_node import creation_seconds, parse_node
+from eni_tasks.domain.words import counted
 from eni_tasks.errors import InvalidInput, StateUnavailable
 from eni_tasks.model.network import InstanceId, NodeName
 from eni_tasks.model.node import Node
@@ -23,6 +24,7 @@ LATE_SECONDS = 60.0  # overdue work is requeued within seconds: longer means tha
 # AWS refuses a signature that is 5 minutes off; Kubernetes' tokens and the order of logs suffer before.
 CLOCK_NOTE_SECONDS, CLOCK_TROUBLE_SECONDS = 5.0, 120.0
 STALE_PERIODS = 3
+LATE_TICK_SECONDS = 10.0  # watchers tick once a second
 NAMES_SHOWN = 10
 YOUNG_SECONDS = 30.0  # EC2 may not list the interfaces of a new instance yet
 
@@ -45,18 +47,18 @@ def examine_workers(workers: Workers, queues: Sequence[str], summary: StateSumma
         serving = sorted(worker for worker, served in answers.items() if queue in served)
         waiting = summary.queues.get(queue, 0)
         if serving:
-            area.ok(queue, f"{len(serving)} workers ({', '.join(serving)}); {waiting} messages wait.")
+            area.ok(queue, f"{counted(len(serving), 'worker')} ({', '.join(serving)}); messages that wait: {waiting}.")
         else:
             area.trouble(
                 queue,
-                f"No worker of this queue answered; {waiting} messages wait.",
+                f"No worker of this queue answered; messages that wait: {waiting}.",
                 f"Start `eni-tasks worker --queue {queue}`, or scale its Deployment up.",
             )
     for kind, work in summary.work.items():
         if work.overdue_count and work.oldest_overdue_seconds > LATE_SECONDS:
             area.trouble(
                 f"{kind} work",
-                f"{work.overdue_count} nodes wait too long, the first for {work.oldest_overdue_seconds:.0f} s.",
+                f"Waiting for too long: {work.overdue_count}, the first for {work.oldest_overdue_seconds:.0f} s.",
                 "See that watchers and workers run; if they do, add workers to that queue.",
             )
         else:
@@ -77,10 +79,14 @@ def examine_watcher(summary: StateSummary, server: ServerDescription, resync_sec
     if summary.generation is None:
         area.trouble("ticks", "No watcher has ticked since Redis lost its data.", start)
         return area.findings
-    if server.resync_slot_seconds is None:
+    if server.resync_slot_seconds is not None:
+        since = max(0.0, resync_seconds - server.resync_slot_seconds)
+    else:
+        # The slot has just run out, or long ago: the last read tells which.
+        since = summary.now - (summary.inventory_at or 0.0)
+    if since > resync_seconds + LATE_TICK_SECONDS:
         area.trouble("ticks", f"No watcher has started the periodic read within {resync_seconds:g} s.", start)
     else:
-        since = max(0.0, resync_seconds - server.resync_slot_seconds)
         area.ok("ticks", f"The periodic read was started {since:.0f} s ago.")
     resync = "See the log of the workers of queue resync for `read_failed`."
     if summary.infrastructure_at is None:
@@ -178,10 +184,10 @@ def examine_nodes(state: State, inventory_at: float | None, *, by_instance_tags:
     facts = state.facts.get(list(nodes))
     hidden = sorted(f"{node.name} ({instance})" for instance, node in nodes.items() if not _shown(facts.get(instance)))
     if not hidden:
-        area.ok("known to EC2", f"EC2 shows the interfaces of the instances of all {len(nodes)} nodes.")
+        area.ok("known to EC2", f"EC2 shows the interfaces of {counted(len(nodes), 'instance')}: none is missing.")
         return area.findings
     names = ", ".join(hidden[:NAMES_SHOWN]) + (", …" if len(hidden) > NAMES_SHOWN else "")
-    message = f"EC2 shows no interface of the instances of {len(hidden)} nodes, which get no address: {names}."
+    message = f"EC2 shows no interface of the instance of {counted(len(hidden), 'node')}: {names}. They get nothing."
     advice = (
         "See whether these instances exist in our region (AWS_REGION) and account. If one does not, delete its "
         "CiliumNode; if its id is wrong, correct `spec.instance-id`."

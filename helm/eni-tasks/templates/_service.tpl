@@ -4,6 +4,7 @@ apiVersion: v1
 kind: Service
 metadata:
   name: {{ include "eni-tasks.fullname" .root }}-{{ .component }}
+  namespace: {{ .root.Release.Namespace }}
   labels:
     {{- include "eni-tasks.labels" . | nindent 4 }}
 spec:

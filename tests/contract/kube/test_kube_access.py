@@ -95,7 +95,7 @@ def test_a_stranger_may_nothing(tmp_path: Path, kube: KubeTarget) -> None:
 
 @pytest.mark.parametrize(
     ("token", "words"),
-    [("nobody's", "Unauthorized"), (None, "No way to reach the Kubernetes API")],
+    [("nobody's", "Unauthorized"), (None, "The Kubernetes API can't be reached")],
     ids=["unknown-token", "no-kubeconfig"],
 )
 def test_no_way_in_is_one_finding(

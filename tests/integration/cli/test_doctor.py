@@ -39,7 +39,7 @@ def test_without_our_processes_all_else_is_fine(system: System, cli: Commands) -
     assert before == system.interfaces
     assert calls
     text = cli("doctor", code=1)
-    assert "trouble\tqueues\tec2\tNo worker of this queue answered; 0 messages wait." in text
+    assert "trouble\tqueues\tec2\tNo worker of this queue answered; messages that wait: 0." in text
     assert "Start `eni-tasks worker --queue ec2`, or scale its Deployment up." in text
     assert text.splitlines()[-1].endswith("4 in trouble.")
 

@@ -140,7 +140,7 @@ def test_doctor_names_nodes_whose_instance_ec2_does_not_know(system: System, cli
     system.settle()
     system.later(60)
     system.resync()
-    assert (finding()["verdict"], "all 2 nodes" in finding()["message"]) == ("ok", True)
+    assert (finding()["verdict"], "of 2 instances: none is missing" in finding()["message"]) == ("ok", True)
     for name, instance in (("ghost", "i-0badbadbadbadbad0"), ("ignored", "i-0badbadbadbadbad1")):
         metadata = {"annotations": {"ipam.cilium.io/ignore": "true"}} if name == "ignored" else {}
         head = {"apiVersion": "cilium.io/v2", "kind": "CiliumNode"}
@@ -152,7 +152,7 @@ def test_doctor_names_nodes_whose_instance_ec2_does_not_know(system: System, cli
     system.resync()
     found = finding()
     assert found["verdict"] == "trouble"
-    assert "1 nodes, which get no address: ghost (i-0badbadbadbadbad0)." in found["message"]
+    assert "1 node: ghost (i-0badbadbadbadbad0). They get nothing." in found["message"]
     assert "delete its CiliumNode" in found["advice"]
 
 

@@ -91,7 +91,7 @@ def test_the_exporter_says_so_at_every_scrape(system: System, redis_url: str, mo
 def test_commands_end_with_a_sentence(redis_url: str, cli: Commands, command: list[str]) -> None:
     with silent(redis_url), waits_at_most(LIMIT_SECONDS):
         ran = cli.run(*command, code=1)
-    assert "Redis did not serve us: Timeout" in ran.stderr
+    assert "Redis did not answer: Timeout" in ran.stderr
     assert len(ran.stderr.splitlines()) == 1
 
 

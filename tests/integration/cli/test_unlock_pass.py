@@ -62,14 +62,14 @@ def test_a_pass_that_hung_ends_without_effect_on_the_next(system: System, cli: C
 
 
 def test_nothing_to_unlock_is_no_trouble(cli: Commands) -> None:
-    assert cli("unlock", "--pass", "instances") == "No worker makes the pass instances.\n"
+    assert cli("unlock", "--pass", "instances") == "No worker has claimed the pass instances.\n"
     assert [cli.sent(queue) for queue in ("resync", "ec2")] == [[], []]
 
 
 @pytest.mark.parametrize(
     "arguments",
-    [[], ["node", "--pass", "inventory"], ["--pass", "orphans", "--delete-journal"], ["--pass", "everything"]],
-    ids=["nothing", "both", "no-journal", "unknown"],
+    [[], ["node", "--pass", "inventory"], ["--pass", "orphans", "--delete-journal"]],
+    ids=["nothing", "both", "no-journal"],
 )
 def test_wrong_use(cli: Commands, arguments: list[str]) -> None:
     assert "--pass" in cli.run("unlock", *arguments, code=2).stderr
@@ -78,5 +78,5 @@ def test_wrong_use(cli: Commands, arguments: list[str]) -> None:
 def test_the_task_names_the_passes() -> None:
     body, queue = TASKS["eni.unlock_pass"]
     assert queue == "ec2", "a pass that hangs may hold up the workers of resync"
-    with pytest.raises(InvalidInput, match="name='everything' is none of the passes: inventory, instances, orphans"):
+    with pytest.raises(InvalidInput, match="'everything' is none of the passes: inventory, instances, orphans"):
         body(None, "everything")

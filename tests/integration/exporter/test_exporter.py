@@ -203,7 +203,7 @@ def test_without_redis_it_says_so_and_stays_healthy(
         system._settings["redis_url"] = url
         system.services = system.process()
     with exporting(system.services) as exporter:
-        assert exporter.scrape() == {("state_up", ()): 0}
+        assert exporter.scrape() == {("state_up", ()): 0, ("build_info", tuple(reversed(collector.BUILD.labels))): 1}
         assert exporter.get("/healthz").status == 200
 
 
@@ -226,7 +226,8 @@ def test_openmetrics_is_spoken_to_those_who_ask_for_it(system: System, exporter:
         "GET", exporter.url + "/metrics", headers={"Accept": "application/openmetrics-text; version=1.0.0"}
     )
     assert answer.headers["Content-Type"].startswith("application/openmetrics-text")
-    assert 'eni_tasks_ipam_ip_allocation_ops{subnet_id="b"} 8.0' in answer.data.decode()
+    series = f'eni_tasks_ipam_ip_allocation_ops{{cluster="{system.services.settings.cluster}",subnet_id="b"}} 8.0'
+    assert series in answer.data.decode()
     assert answer.data.endswith(b"# EOF\n")
 
 

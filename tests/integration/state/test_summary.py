@@ -163,8 +163,8 @@ def test_subnets_with_what_was_taken_since_and_the_full_ones(state: State) -> No
             free=20,
             reserved=7,
             cooling_down_until=pytest.approx(found.now + 100, abs=2),
-            no_prefix_until=pytest.approx(found.now + 90, abs=2),
             size=251,  # of 256, AWS keeps five
+            no_prefix_until=pytest.approx(found.now + 90, abs=2),
         ),
     )
     assert found.subnets[0].available == 13

@@ -24,16 +24,18 @@ def many(items: Schema) -> Schema:
 
 
 def kind(version: str, name: str, spec: Schema) -> Schema:
-    metadata = record({"name": TEXT, "labels": LABELS})
+    metadata = record({"name": TEXT, "namespace": TEXT, "labels": LABELS})
     return record({"apiVersion": {"const": version}, "kind": {"const": name}, "metadata": metadata, "spec": spec})
 
 
 _REDIS_TRIGGER = record(
     {"address": {"type": "string", "pattern": r"^[^:]+:\d+$"}, "listName": TEXT, "listLength": TEXT},
     databaseIndex={"type": "string", "pattern": r"^\d+$"},
-    enableTLS={"enum": ["true", "false"]},
+    # KEDA refuses it beside a `tls` of the TriggerAuthentication, whichever its value: written only if it is true.
+    enableTLS={"const": "true"},
 )
-_BEHAVIOUR = record({"scaleDown": record({"stabilizationWindowSeconds": COUNT})})
+_POLICY = record({"type": {"enum": ["Pods", "Percent"]}, "value": COUNT, "periodSeconds": COUNT})
+_BEHAVIOUR = record({"scaleDown": record({"stabilizationWindowSeconds": COUNT}, policies=many(_POLICY))})
 _SCALED_OBJECT = record(
     {
         "scaleTargetRef": record({"name": TEXT}, apiVersion=TEXT, kind=TEXT),
@@ -56,9 +58,28 @@ _RULE = record(
         "alert": TEXT,
         "expr": TEXT,
         "labels": LABELS,
-        "annotations": record({"summary": TEXT, "description": TEXT, "runbook_url": TEXT}),
+        "annotations": record(
+            {"summary": TEXT, "description": TEXT},
+            runbook_url={"type": "string", "pattern": r"^https?://[^#]+#[a-z]+$"},
+        ),
     },
     **{"for": DURATION},
+)
+
+_RELABELING = record(
+    {},
+    action=TEXT,
+    sourceLabels=many(TEXT),
+    separator=TEXT,
+    regex=TEXT,
+    targetLabel=TEXT,
+    replacement={"type": "string"},
+    modulus=COUNT,
+)
+_ENDPOINT = record(
+    {"port": TEXT, "interval": DURATION, "scrapeTimeout": DURATION, "honorLabels": {"type": "boolean"}},
+    relabelings=many(_RELABELING),
+    metricRelabelings=many(_RELABELING),
 )
 
 FOREIGN: dict[str, Schema] = {
@@ -72,7 +93,7 @@ FOREIGN: dict[str, Schema] = {
         "monitoring.coreos.com/v1",
         "ServiceMonitor",
         record(
-            {"selector": record({"matchLabels": LABELS}), "endpoints": many(record({"port": TEXT}, interval=TEXT))},
+            {"selector": record({"matchLabels": LABELS}), "endpoints": many(_ENDPOINT)},
         ),
     ),
     "PrometheusRule": kind(

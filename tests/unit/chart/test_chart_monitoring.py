@@ -12,15 +12,15 @@ import pytest
 import yaml
 from chart import CHART, ROOT, VALUE_SETS, file, objects, one
 
-from eni_tasks.observability.metrics import METRICS, PREFIX, Kind
+from eni_tasks.observability.metrics import CLUSTER, METRICS, PREFIX, Kind
 
 RUNBOOK = (ROOT / "docs" / "runbook.md").read_text()
 GROUPS = yaml.safe_load((CHART / "files" / "alerts.yaml").read_text())["groups"]
 RULES: list[dict[str, Any]] = [rule for group in GROUPS for rule in group["rules"]]
 PANELS = [panel for panel in file("dashboard.json")["panels"] if panel["type"] != "row"]
 
-# Labels that Prometheus itself gives.
-SCRAPED = {"job", "instance", "le"}
+# Labels that Prometheus itself gives, or that all our series have.
+SCRAPED = {"job", "instance", "le", CLUSTER}
 
 
 def series_of(name: str) -> tuple[Kind, set[str]] | None:
@@ -60,7 +60,17 @@ def grouped_by(text: str) -> set[str]:
     return {label.strip() for part in named for label in part.split(",")} - {""}
 
 
-@pytest.mark.parametrize("text", alert_expressions() + dashboard_expressions())
+def service_level_expressions() -> list[str]:
+    """The queries that docs/operations.md gives for service levels."""
+    _, _, section = (ROOT / "docs" / "operations.md").read_text().partition("## Service levels")
+    return re.findall(r"\| `([^`]+)` \|$", section.partition("\n## ")[0], re.MULTILINE)
+
+
+def test_each_service_level_has_a_query():
+    assert len(service_level_expressions()) >= 6
+
+
+@pytest.mark.parametrize("text", alert_expressions() + dashboard_expressions() + service_level_expressions())
 def test_each_metric_and_each_of_its_labels_exists(text):
     found = list(selectors(promql.parse(text)))
     assert found, text
@@ -93,7 +103,6 @@ def test_the_search_for_metrics_would_notice_a_wrong_one():
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule["alert"])
 def test_each_alert_has_its_place_in_the_runbook(rule):
     """A heading of its name, and under it what to look at and what to do."""
-    assert rule["annotations"]["runbook_url"] == f"docs/runbook.md#{rule['alert'].lower()}"
     assert rule["labels"]["severity"] in {"critical", "warning"}
     entry = section(rule["alert"])
     for part in ("What it means", "Look", "Do"):
@@ -115,10 +124,56 @@ def test_the_runbook_has_no_alert_that_is_gone():
 
 def test_the_chart_installs_the_files_as_they_are():
     found = objects(VALUE_SETS["everything"])
-    (rules,) = [o for o in found if o["kind"] == "PrometheusRule"]
-    there = json.dumps(rules["spec"]["groups"]).replace("https://wiki.example/eni-tasks#", "docs/runbook.md#")
-    assert json.loads(there) == GROUPS
+    (group,) = one(found, "PrometheusRule", "")["spec"]["groups"]
+    for rule in group["rules"]:
+        assert rule["annotations"].pop("runbook_url") == f"https://wiki.example/eni-tasks#{rule['alert'].lower()}"
+    assert without_comments([group]) == without_comments(GROUPS)
     assert json.loads(one(found, "ConfigMap", "dashboard")["data"]["eni-tasks.json"]) == file("dashboard.json")
+
+
+def without_comments(groups: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    for rule in [rule for group in groups for rule in group["rules"]]:
+        rule["expr"] = re.sub(r" # limits\.\w+", "", rule["expr"])
+    return groups
+
+
+def test_no_alert_links_to_a_runbook_that_is_published_nowhere():
+    (group,) = one(objects({"monitoring": {"alerts": {"enabled": True}}}), "PrometheusRule", "")["spec"]["groups"]
+    assert all(rule["annotations"].keys() == {"summary", "description"} for rule in group["rules"])
+
+
+LIMITS = yaml.safe_load((CHART / "values.yaml").read_text())["monitoring"]["alerts"]["limits"]
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+def test_a_limit_changes_the_rules_that_name_it_and_no_other(limit):
+    (group,) = one(objects(alerts(limits={limit: 7.25})), "PrometheusRule", "")["spec"]["groups"]
+    changed = 0
+    for rule, before in zip(group["rules"], RULES, strict=True):
+        marked = re.findall(rf"([0-9.]+) # limits\.{limit}\b", text_of(before["alert"]))
+        assert {float(number) for number in marked} <= {LIMITS[limit]}
+        assert rule["expr"].count("7.25") == len(marked)
+        changed += len(marked)
+    assert changed
+
+
+def test_single_alerts_can_be_changed_or_left_out():
+    (group,) = one(objects(VALUE_SETS["placed"]), "PrometheusRule", "")["spec"]["groups"]
+    rules = {rule["alert"]: rule for rule in group["rules"]}
+    assert {rule["alert"] for rule in RULES} - rules.keys() == {"EniTasksOrphans"}
+    assert (rules["EniTasksPaused"]["for"], rules["EniTasksPaused"]["labels"]) == ("4h", {"severity": "info"})
+    assert rules["EniTasksThrottled"]["expr"] == "vector(0) > 1"
+    assert rules["EniTasksNodesInDeficit"]["expr"] == "eni_tasks_oldest_deficit_seconds > 120"
+
+
+def text_of(alert: str) -> str:
+    """One rule as the file has it, with its comments."""
+    _, _, rest = (CHART / "files" / "alerts.yaml").read_text().partition(f"- alert: {alert}\n")
+    return rest.partition("- alert: ")[0]
+
+
+def alerts(**values: Any) -> dict[str, Any]:
+    return {"monitoring": {"alerts": {"enabled": True, **values}}}
 
 
 def test_panels_lie_side_by_side():

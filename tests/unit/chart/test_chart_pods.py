@@ -147,7 +147,7 @@ def test_probes_look_at_the_files_that_the_process_keeps(component, tmp_path):
 
 
 def test_a_new_version_of_ours_does_not_restart_redis():
-    redis = everything()["redis"]["spec"]
+    redis = workloads(objects({}))["redis"]["spec"]
     assert redis["template"]["metadata"]["labels"] == redis["selector"]["matchLabels"]
     assert "annotations" not in redis["template"]["metadata"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from copy import deepcopy
 
@@ -12,6 +13,9 @@ import pytest
 import yaml
 from chart import CHART, VALUE_SETS, Values, objects, render, with_cluster
 from chart_foreign_schemas import FOREIGN
+
+# The library reads megabytes of definitions for each object that it looks at.
+kubernetes_validate.utils.schema_contents = functools.cache(kubernetes_validate.utils.schema_contents)
 
 # The oldest that the chart allows, and what many run.
 KUBERNETES = ("1.27", "1.34")

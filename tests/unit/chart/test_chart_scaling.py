@@ -5,18 +5,18 @@ from __future__ import annotations
 import pytest
 from chart import EXTERNAL_REDIS, SCALED_BY, VALUE_SETS, objects, one, workloads
 
-from eni_tasks.model.work import WorkKind
 from eni_tasks.state.keys import Keys
 
-KINDS = {"ec2": WorkKind.MAINTAIN, "apiserver": WorkKind.PUBLISH}
+SCALED = ("ec2", "apiserver")
 
 
-@pytest.mark.parametrize("queue", KINDS)
-def test_keda_measures_the_very_keys_that_the_work_is_in(queue):
+@pytest.mark.parametrize("queue", SCALED)
+def test_keda_measures_the_messages_that_wait_for_a_worker(queue):
+    """Work that waits for a breaker, a token or the end of a back-off has none."""
     found = objects({"workers": SCALED_BY["queue"], "settings": {"cluster": "prod-1.eu"}})
     scaled = one(found, "ScaledObject", f"worker-{queue}")["spec"]
     (trigger,) = scaled["triggers"]
-    assert trigger["metadata"]["listName"] == Keys("prod-1.eu").pending(KINDS[queue])
+    assert trigger["metadata"]["listName"] == Keys("prod-1.eu").queue(queue)
     assert scaled["scaleTargetRef"]["name"] == workloads(found)[f"worker-{queue}"]["metadata"]["name"]
     assert scaled["minReplicaCount"] >= 1  # with none, requeued work would find no worker
 
@@ -43,7 +43,7 @@ def test_keda_reaches_another_redis_as_told():
 
 
 @pytest.mark.parametrize("by", SCALED_BY)
-@pytest.mark.parametrize("queue", KINDS)
+@pytest.mark.parametrize("queue", SCALED)
 def test_one_decides_the_number_of_pods(by, queue):
     keda = {"address": "redis.example:6379"}
     found = objects({"workers": SCALED_BY[by], "redis": EXTERNAL_REDIS, "keda": keda})
@@ -55,6 +55,15 @@ def test_one_decides_the_number_of_pods(by, queue):
     assert autoscalers == {"none": [], "cpu": ["HorizontalPodAutoscaler"], "queue": ["ScaledObject"]}[by]
     # An upgrade must not undo what an autoscaler decided.
     assert ("replicas" in workloads(found)[f"worker-{queue}"]["spec"]) == (by == "none")
+
+
+def test_tls_is_said_once_to_keda():
+    """It refuses `enableTLS`, true or false, beside a TriggerAuthentication that has `tls`, as one with a CA has."""
+    keda = {"address": "redis.example:6380", "triggerAuthentication": "with-tls-and-ca"}
+    for values in ({"redis": EXTERNAL_REDIS, "keda": keda}, {}):
+        found = objects({"workers": SCALED_BY["queue"], **values})
+        (trigger,) = one(found, "ScaledObject", "worker-ec2")["spec"]["triggers"]
+        assert "enableTLS" not in trigger["metadata"]
 
 
 def test_a_queue_may_be_served_by_nobody():

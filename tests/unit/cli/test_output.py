@@ -13,7 +13,7 @@ from eni_tasks.services.sentences import sentence
 @pytest.mark.parametrize(
     ("error", "code"),
     [
-        (InvalidInput("node='A b' is not the name of a node"), 2),
+        (InvalidInput("'A b' is not the name of a node"), 2),
         (NodeGone("there is no CiliumNode node-1"), 1),
         (StateUnavailable("Redis did not answer: refused"), 1),
         (ClusterRefused("the API server refuses: forbidden"), 1),

@@ -52,7 +52,7 @@ def test_all_nodes_on_demand(capsys: pytest.CaptureFixture[str]) -> None:
         ({"pause": Pause(who="Ada", why="It burns.", since=NOW - 300)}, "by Ada: It burns. `eni-tasks resume`"),
         ({"generation": None}, "Redis is empty, and no watcher has noticed yet"),
         ({"infrastructure_at": None}, "EC2 was not read yet"),
-        ({"orphans_count": 2}, "2 interfaces were left behind"),
+        ({"orphans_count": 2}, "Interfaces left behind: 2"),
         (
             {"breakers": {ACTION: BreakerSummary(until=NOW + 45, why="UnauthorizedOperation")}},
             f"{ACTION} is stopped for all workers: UnauthorizedOperation. It is probed in 45 s; `eni-tasks resume`",

@@ -51,7 +51,7 @@ class Server:
 
     def describe(self) -> ServerDescription:
         if self._description is None:
-            raise StateUnavailable("Redis did not serve us: refused")
+            raise StateUnavailable("Redis did not answer: refused")
         return self._description
 
 
@@ -170,13 +170,15 @@ def test_work_that_no_worker_serves(seconds: float, *, late: bool) -> None:
     ("changes", "slot", "found"),
     [
         ({}, 50.0, []),
-        ({}, None, [("ticks", "trouble")]),
+        ({"inventory_at": NOW - 69}, None, []),
+        ({"inventory_at": NOW - 71}, None, [("ticks", "trouble")]),
+        ({"inventory_at": None}, None, [("ticks", "trouble")]),
         ({"generation": None}, 50.0, [("ticks", "trouble")]),
         ({"infrastructure_at": None}, 50.0, [("reads", "note")]),
         ({"infrastructure_at": NOW - 179}, 50.0, []),
         ({"infrastructure_at": NOW - 181}, 50.0, [("reads", "trouble")]),
     ],
-    ids=["well", "no-tick", "emptied", "never-read", "late", "too-late"],
+    ids=["well", "a-tick-is-due", "no-tick", "no-tick-ever", "emptied", "never-read", "late", "too-late"],
 )
 def test_watcher(changes: dict[str, Any], slot: float | None, found: list[tuple[str, str]]) -> None:
     server = msgspec.structs.replace(WELL, resync_slot_seconds=slot)

@@ -322,8 +322,8 @@ def test_nothing_is_free_to_go() -> None:
     [
         (None, None, "in excess since"),
         (ASKED, None, "has been asked"),
-        (ASKED, Mark.READY, "has let 1 addresses go: unassign"),
-        (ASKED, Mark.KEPT, "refuses to let 1 addresses go"),
+        (ASKED, Mark.READY, "has let 1 address go: unassign"),
+        (ASKED, Mark.KEPT, "refuses to let 1 address go"),
     ],
     ids=["waits", "asked", "agreed", "refused"],
 )

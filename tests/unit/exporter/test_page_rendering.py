@@ -114,7 +114,7 @@ def test_the_headline_says_how_it_is(changes: dict[str, Any], words: str) -> Non
         ({}, "throttled", f"EC2 throttled {ACTION} 3 s ago: all workers together call it 2.5 instead of 5 times"),
         ({}, "cooling down", "tight in b reported that it is full: no node chooses it for 60 s."),
         ({"read_failure": "RequestExpired"}, "reads fail", "The last read of EC2 failed: RequestExpired."),
-        ({"orphans_count": 2}, "left behind", "2 interfaces were left behind; eni-tasks orphans --dry-run lists them."),
+        ({"orphans_count": 2}, "left behind", "Interfaces left behind: 2; eni-tasks orphans --dry-run lists them."),
         ({"generation": None}, "state lost", "Redis is empty, and no watcher has noticed yet"),
     ],
     ids=lambda value: value if isinstance(value, str) and " " not in value else "",
