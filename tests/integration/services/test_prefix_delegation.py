@@ -128,6 +128,20 @@ def test_the_ledger_holds_sixteen_addresses_for_a_prefix(system: pumped.System) 
     assert system.reserved() == {}
 
 
+@pytest.mark.parametrize(("eni", "held"), [({}, 32), (PODS, 33)], ids=["assign", "create"])
+def test_they_are_held_from_before_the_call(system: pumped.System, eni: dict[str, Any], held: int) -> None:
+    waiting(system, eni=eni, ipam={"pre-allocate": 20})
+    worker = system.process()
+    system.dies(worker.ec2, "create_interface" if eni else "assign_prefixes", after=False)
+    with pytest.raises(pumped.Killed):
+        system.pump(worker)
+    assert list(system.reserved().values()) == [held]
+    system.settle(within_seconds=300)
+    system.resync()
+    assert system.status().ready
+    assert system.clean()
+
+
 def test_nodes_share_the_last_prefixes_of_a_subnet(system: pumped.System) -> None:
     """Three blocks, and eight nodes that all want one: nobody is refused more than once, and all are served."""
     small = small_subnet(system, 0)
@@ -214,10 +228,12 @@ def test_single_addresses_when_no_subnet_has_a_prefix(system: pumped.System, cod
     assert system.status().reason == "at-capacity"
 
 
-def test_prefixes_are_tried_again_later_and_the_wait_grows(system: pumped.System) -> None:
+@pytest.mark.parametrize("new", [True, False], ids=["new interface", "attached one"])
+def test_prefixes_are_tried_again_later_and_the_wait_grows(system: pumped.System, *, new: bool) -> None:
     only = small_subnet(system, 0)
     taken = fragment(system, 0)
-    instance = waiting(system, eni=PODS | {"subnet-ids": [only]}, ipam={"pre-allocate": 4})
+    instance = system.launch(subnet=system.built.node_subnets["a"] if new else only)
+    waiting(system, instance=instance, eni=(PODS if new else {}) | {"subnet-ids": [only]}, ipam={"pre-allocate": 4})
 
     def more_used(count: int) -> list[str]:
         system.fresh()
@@ -226,7 +242,7 @@ def test_prefixes_are_tried_again_later_and_the_wait_grows(system: pumped.System
         return [call.code for call in system.ec2.calls("AssignPrivateIpAddresses")]
 
     system.settle()
-    assert shape(system, instance) == [(0, 0), (4, 0)]
+    assert shape(system, instance)[-1] == (4, 0)
     assert more_used(1) == ["OK"]  # two minutes long nobody asks
     system.later(121)
     system.resync()
@@ -234,12 +250,12 @@ def test_prefixes_are_tried_again_later_and_the_wait_grows(system: pumped.System
     system.later(121)
     system.resync()
     assert more_used(3) == ["OK"]  # four minutes now
-    assert shape(system, instance) == [(0, 0), (7, 0)]
+    assert shape(system, instance)[-1] == (7, 0)
     system.ec2.vacate_addresses(only, taken[1:])
     system.later(121)
     system.resync()
     assert more_used(4) == ["OK"]
-    assert shape(system, instance) == [(0, 0), (7, 1)]  # the interface that fell back takes prefixes again
+    assert shape(system, instance)[-1] == (7, 1)  # the interface that fell back takes prefixes again
     shown_as_it_is(system, instance)
 
 
