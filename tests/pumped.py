@@ -79,6 +79,13 @@ class System(World):
                 return reports
             self.later(wait)
 
+    def fail_repeatedly(self) -> None:
+        """Let what fails be tried again a few times: each failure doubles the wait, which now outlasts any test."""
+        for _ in range(6):
+            self.settle()
+            self.later(self._next_due_seconds() or 0.0)
+        self.settle()
+
     def settle_reads(self) -> None:
         """Have the new nodes read, and leave what follows waiting."""
         self.ingest()

@@ -99,7 +99,7 @@ def test_the_steps_of_a_creation_that_is_under_way_count(system: System, cli: Co
 def test_a_back_off_is_in_the_way(system: System, cli: Commands) -> None:
     system.ec2.add_faults([Fault(action=ASSIGN, code="InvalidParameterCombination", times=None)])
     system.add_node()
-    system.settle(within_seconds=60)  # by now the wait is longer than a command takes
+    system.fail_repeatedly()
     text = cli("plan", NODE, code=1)
     assert "maintain: waits for" in text
     assert "In the way: The maintain work waits for" in text

@@ -35,10 +35,7 @@ def test_a_fleet_at_size_is_no_trouble(system: System, cli: Commands) -> None:
 def test_a_node_in_back_off_is_shown_with_its_reason(system: System, cli: Commands) -> None:
     system.ec2.add_faults([Fault(action="AssignPrivateIpAddresses", code="InvalidParameterCombination", times=None)])
     system.add_node()
-    system.settle()
-    for _ in range(5):  # each failure doubles the wait: it outlasts this test on any machine
-        system.later(system._next_due_seconds())
-        system.settle()
+    system.fail_repeatedly()
     fleet = cli.json("status", code=1)
     assert (fleet["in_deficit_count"], fleet["waiting_count"], fleet["reasons"]) == (1, 1, {"deficit": 1})
     assert fleet["nodes"][0]["work"]["state"] == "waiting"
