@@ -105,7 +105,7 @@ def desired(obj: CiliumNode, state: NodeState, policy: Policy) -> Desired:
         return Desired(None, None, None, None)
     if not state.owns_instance:
         # Its addresses are another node's: two agents must not hand out the same. Before a read nothing is withdrawn.
-        nothing = None if interfaces is None else {}
+        nothing: dict[str, Any] | None = None if interfaces is None else {}
         return Desired(nothing, nothing, None, state.memory.trouble)
     if not interfaces or limits is None:
         return Desired(None, None, None, state.memory.trouble)
