@@ -114,8 +114,9 @@ def desired(obj: CiliumNode, state: NodeState, policy: Policy) -> Desired:
     if node.ignored or node.deleting or not node.instance_id:
         return Desired(None, None, None, None, None)
     if not state.owns_instance:
-        # Its addresses are another node's: two agents must not hand out the same.
-        return Desired({}, {}, None, None, state.memory.trouble)
+        # Its addresses are another node's: two agents must not hand out the same. Before a read nothing is withdrawn.
+        nothing: dict[str, Any] | None = None if interfaces is None else {}
+        return Desired(nothing, nothing, None, None, state.memory.trouble)
     if not interfaces or limits is None:
         return Desired(None, None, None, None, state.memory.trouble)
     enis = eni_entries(obj, state)

@@ -89,6 +89,11 @@ class NodeState(Value, frozen=True):
         return self.instance_owner in ("", self.node.name)
 
     @property
+    def has_something_to_show(self) -> bool:
+        """Whether enough is known to write the object: of a node whose instance is another's the reason is enough."""
+        return self.interfaces is not None or not self.owns_instance
+
+    @property
     def interfaces(self) -> tuple[Interface, ...] | None:
         """The instance's interfaces; None while unknown, which is not the same as none."""
         return self.facts.interfaces if self.facts is not None and self.facts.known else None

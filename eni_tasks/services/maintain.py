@@ -178,7 +178,7 @@ class Maintain:
         """Say whether the object is to be written now."""
         if step.changed:
             return step.stop or decision.urgency is Urgency.EMPTY
-        if not step.stop or state.interfaces is None:
+        if not step.stop or not state.has_something_to_show:
             return False
         # Compared instead of remembered: this run completes what an interrupted one may have begun.
         return next_write(state.obj, with_memory(state, memory), self._policy) is not None

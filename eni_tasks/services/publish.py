@@ -71,7 +71,7 @@ class Publish:
         """Write status and spec; on a conflict read the object again, MAX_TRIES times."""
         name = state.node.name
         for tries_left in reversed(range(MAX_TRIES)):
-            if state.interfaces is None:
+            if not state.has_something_to_show:
                 return  # unknown is not zero: the read that is due enqueues the node again
             try:
                 self._write_once(claim, state, wrote)

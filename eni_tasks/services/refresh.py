@@ -355,12 +355,12 @@ class Refresh:
                 self._work.enqueue(kind, sorted(items, key=lambda item: item[1]))
 
     def _differs(self, state: NodeState) -> bool:
-        return state.interfaces is not None and next_write(state.obj, state, self._policy) is not None
+        return state.has_something_to_show and next_write(state.obj, state, self._policy) is not None
 
 
 def _new_trouble(state: NodeState, decision: Plan) -> bool:
     """Say whether a run would report a trouble that was not reported yet, or that one is over."""
-    return state.interfaces is not None and decision.trouble != state.memory.trouble
+    return state.has_something_to_show and decision.trouble != state.memory.trouble
 
 
 def _shows_missing(state: NodeState) -> bool:

@@ -68,6 +68,8 @@ class Ground:
             "KUBECONFIG": str(write_kubeconfig(sandbox.folder / "kubeconfig-proxied", kube_url)),
         }
         self.say: Callable[[str], object] = lambda _: None
+        # When a process was started or thawed: until then its silence was ours.
+        self._runs_since: dict[str, float] = {}
         self.ended: Counter[str] = Counter()  # processes that ended by themselves
         self.happened: Counter[str] = Counter()  # what troubles had prepared
         self._busy: set[str] = set()  # killed, stopped or asked to end: what is to happen next is planned
@@ -128,7 +130,8 @@ class Ground:
         for name in self.free(*PROCESSES):
             if self._silence_seconds(name) > LIVENESS_SECONDS:
                 self.ended[f"{name.rpartition('-')[0]} (restarted by its liveness probe)"] += 1
-                self.children.again(name)
+                self.say(f"{name} gave no sign of life for {LIVENESS_SECONDS:.0f} s: it is started again")
+                self._again(name)
 
     def deaf(self) -> list[str]:
         """Processes that do not say that they live and serve."""
@@ -141,7 +144,7 @@ class Ground:
 
     def _silence_seconds(self, name: str) -> float:
         alive = self._probes(name) / "alive"
-        return time.time() - alive.stat().st_mtime if alive.exists() else 0.0
+        return time.time() - max(alive.stat().st_mtime, self._runs_since.get(name, 0.0)) if alive.exists() else 0.0
 
     def _probes(self, name: str) -> Path:
         return self.sandbox.folder / "probes" / name
@@ -202,6 +205,7 @@ class Ground:
 
     def _thaw(self, name: str) -> None:
         self.children.resume(name)
+        self._runs_since[name] = time.time()
         self._busy.discard(name)
 
     def end(self, name: str) -> None:
@@ -230,6 +234,7 @@ class Ground:
             self.children.again(name)
         if name == KUBE:
             self.kube.set(bookmark_seconds=BOOKMARK_SECONDS)
+        self._runs_since[name] = time.time()
         self._busy.discard(name)
 
     # -- data that goes back in time ----------------------------------------------------------------

@@ -170,12 +170,15 @@ def double_instance(ground: Ground, rng: Random) -> str:
     agent, seconds = rng.choice(list(ground.nodes.agents.values())), rng.uniform(3.0, 15.0)
     name = ground.nodes.add_impostor(agent)
 
+    instance_id = agent.instance_id
+
     def remove() -> None:
-        reason = ground.nodes.remove_impostor(name)
-        ground.happened["instance doubled, and its object says so" if reason else "instance doubled"] += 1
+        alone = all(each.instance_id != instance_id for each in ground.nodes.agents.values())
+        said = ", and its object says so" if ground.nodes.remove_impostor(name) else ""
+        ground.happened["instance doubled until its node was gone" if alone else f"instance doubled{said}"] += 1
 
     ground.later(seconds, remove)
-    return f"{name} names {agent.instance_id} of {agent.name}, for {seconds:.1f} s"
+    return f"{name} names {instance_id} of {agent.name}, for {seconds:.1f} s"
 
 
 def replace_node(ground: Ground, rng: Random) -> str:

@@ -45,7 +45,7 @@ def _no_call(area: Area, error: Ec2Error) -> None:
         what, do = "credentials", "the pod's role (IRSA, Pod Identity), or the credentials in the environment"
     else:
         what, do = "reachable", "AWS_REGION, AWS_ENDPOINT_URL, the proxy and the network"
-    area.trouble(what, f"EC2 can't be called: {error.message.rstrip('.')}.", f"Check {do}.")
+    area.trouble(what, f"EC2 can't be called: {error.code}: {error.message.rstrip('.')}.", f"Check {do}.")
 
 
 def _identity(area: Area, rights: Ec2Rights) -> None:

@@ -66,12 +66,12 @@ class TestReads:
         metadata = {"labels": {"a": "b"}, "annotations": {"c": "d", "ipam.cilium.io/ignore": "true"}}
         spec = {
             "instance-id": "i-1",
-            "health": {"ipv4": "10.0.0.9"},
+            "encryption": {"key": 5},
             "eni": {"vpc-id": "v"},
             "ipam": {"pre-allocate": 2},
         }
         created = create(spec=spec, metadata=metadata)
-        del spec["health"]
+        del spec["encryption"]
         kept = {key: created["metadata"][key] for key in ("name", "uid", "resourceVersion", "creationTimestamp")}
         kept["annotations"] = {"ipam.cilium.io/ignore": "true"}
         assert msgspec.to_builtins(nodes.get(name_of(created))) == {"metadata": kept, "spec": spec}

@@ -119,7 +119,7 @@ def test_resume_ends_the_wait_of_every_node_that_lacks_addresses(system: System)
     system.ec2.set_knobs(denied_actions=[])
     report = system.services.admin.resume()
     assert report["closed"] == ["AssignPrivateIpAddresses"]
-    assert report["explanation"][-1] == "3 nodes that lack addresses continue at once, and everything is read again."
+    assert report["explanation"][-1] == "Nodes in deficit that are tried again now: 3. EC2 is read again."
     system.pump()
     assert all(system.pool(f"node-{number}") for number in range(3))
 

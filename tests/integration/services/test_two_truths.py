@@ -37,6 +37,25 @@ def test_of_two_nodes_that_name_an_instance_only_the_older_is_served(system: Sys
     assert system.clean()
 
 
+def test_the_reason_is_shown_before_reads_are_accepted(system: System) -> None:
+    instance = system.add_node("older")
+    system.settle()
+    pool = system.pool("older")
+    shared = system.services.state.coordination
+    before = shared.begin_generation()
+    system.redis.delete(system._keys.generation)
+    shared.begin_generation(before, quiet_seconds=60)
+    system.add_node("impostor", instance=instance)
+    system.change("impostor", lambda body: body["spec"]["ipam"].update({"pool": {"10.0.0.9": {"resource": "eni-1"}}}))
+    system.settle(within_seconds=10)
+    assert system.status("older").reason == "instance-not-read"
+    assert "older" in system.object("impostor")["status"]["ipam"]["operator-status"]["error"]
+    assert system.pool("impostor") == {"10.0.0.9": "eni-1"}, "nothing is withdrawn before a read"
+    system.settle(within_seconds=120)
+    assert system.pool("impostor") == {}
+    assert system.pool("older") == pool
+
+
 def test_the_younger_is_served_once_the_older_is_gone(system: System) -> None:
     instance = system.add_node("older")
     system.add_node("younger", instance=instance)
