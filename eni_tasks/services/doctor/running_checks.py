@@ -184,7 +184,7 @@ def examine_nodes(state: State, inventory_at: float | None, *, by_instance_tags:
     facts = state.facts.get(list(nodes))
     hidden = sorted(f"{node.name} ({instance})" for instance, node in nodes.items() if not _shown(facts.get(instance)))
     if not hidden:
-        area.ok("known to EC2", f"EC2 shows the interfaces of {counted(len(nodes), 'instance')}: none is missing.")
+        area.ok("known to EC2", "No instance is missing in EC2's reads.")
         return area.findings
     names = ", ".join(hidden[:NAMES_SHOWN]) + (", …" if len(hidden) > NAMES_SHOWN else "")
     message = f"EC2 shows no interface of the instance of {counted(len(hidden), 'node')}: {names}. They get nothing."
