@@ -57,6 +57,7 @@ class Memory(Value, frozen=True):
     interface_refused_at: float = 0.0  # Redis seconds of the last such refusal
     interface_refused_type: str = ""  # the instance type then: after a change of type the refusal proves nothing
     not_running_until: float = 0.0  # Redis seconds; the instance was stopped
+    reason: str = ""  # of the last run's plan
     reasons: tuple[str, ...] = ()  # of the last run, for people
     last_action: str = ""
     trouble: str = ""  # shown in status.ipam.operator-status.error; "" when all is well

@@ -20,6 +20,10 @@ class ClusterRights(Protocol):
         """Ask whether we may do something to resources of cilium.io, and why (not)."""
         ...
 
+    def may_events(self, verb: str) -> tuple[bool, str]:
+        """Ask whether we may do something to Events in the namespace `default`, and why (not)."""
+        ...
+
     def now(self) -> float | None:
         """The server's clock in whole seconds; None if it gives none."""
         ...

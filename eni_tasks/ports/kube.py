@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from eni_tasks.errors import TransientError
 from eni_tasks.model.cilium_node import CiliumNode
 from eni_tasks.model.network import NodeName, Value
+from eni_tasks.model.node_event import NodeEvent
 
 PatchOps = Sequence[dict[str, Any]]
 
@@ -29,6 +30,14 @@ class CiliumNodes(Protocol):
 
     def patch_spec(self, name: NodeName, operations: PatchOps) -> CiliumNode:
         """Apply JSON Patch operations to the object itself; returns the object after it."""
+        ...
+
+
+class EventWriter(Protocol):
+    """Telling people of nodes; raises ClusterUnavailable, ClusterRefused, ConflictError, NodeGone."""
+
+    def write(self, event: NodeEvent) -> None:
+        """Write a Kubernetes Event, or raise the count of the one that says the same."""
         ...
 
 

@@ -67,13 +67,20 @@ class KubeAccess:
 
     def may(self, verb: str, resource: str, subresource: str = "") -> tuple[bool, str]:
         """See the port."""
-        attributes = {"group": GROUP, "resource": resource, "subresource": subresource, "verb": verb}
+        return self._may({"group": GROUP, "resource": resource, "subresource": subresource, "verb": verb})
+
+    def may_events(self, verb: str) -> tuple[bool, str]:
+        """See the port."""
+        return self._may({"resource": "events", "namespace": "default", "verb": verb})
+
+    def _may(self, attributes: dict[str, str]) -> tuple[bool, str]:
         review = {
             "apiVersion": "authorization.k8s.io/v1",
             "kind": "SelfSubjectAccessReview",
             "spec": {"resourceAttributes": attributes},
         }
-        verdict = self._asked(_REVIEWS, _Review, f"asking whether we may {verb} {resource}", review).status
+        what = f"asking whether we may {attributes['verb']} {attributes['resource']}"
+        verdict = self._asked(_REVIEWS, _Review, what, review).status
         return verdict.allowed, verdict.reason
 
     def now(self) -> float | None:

@@ -17,13 +17,17 @@ NEEDED = (
     ("patch", "", "pools are never written"),
     ("patch", STATUS, "interfaces and trouble are never shown"),
 )
+EVENT_VERBS = ("create", "patch")
 
 
-def examine_cluster(connect: Callable[[], ClusterRights]) -> tuple[list[Finding], float | None]:
+def examine_cluster(
+    connect: Callable[[], ClusterRights], *, kube_events: bool = False
+) -> tuple[list[Finding], float | None]:
     """Look at the API server.
 
     Args:
         connect: makes the way there.
+        kube_events: whether Events are written about nodes.
 
     Returns:
         The findings, and the server's clock (None: it gave none).
@@ -37,6 +41,8 @@ def examine_cluster(connect: Callable[[], ClusterRights]) -> tuple[list[Finding]
         _definition(area, served)
         for verb, subresource, loss in NEEDED:
             _right(area, rights, verb, subresource, loss)
+        for verb in EVENT_VERBS if kube_events else ():
+            _event_right(area, rights, verb)
         clock = rights.now()
     except InvalidInput as error:
         area.trouble("reachable", str(error), "Set KUBECONFIG, or run this in a pod of the watcher or of a worker.")
@@ -71,4 +77,17 @@ def _right(area: Area, rights: ClusterRights, verb: str, subresource: str, loss:
         what,
         f"Denied{f' ({why})' if why else ''}: without it {loss}.",
         f'Give the ClusterRole the verb "{verb}" on {resource} of cilium.io (the chart\'s templates/rights.yaml does).',
+    )
+
+
+def _event_right(area: Area, rights: ClusterRights, verb: str) -> None:
+    allowed, why = rights.may_events(verb)
+    if allowed:
+        area.ok(f"{verb} events", "Allowed.")
+        return
+    area.trouble(
+        f"{verb} events",
+        f"Denied{f' ({why})' if why else ''}: without it `kubectl describe` shows nothing of what we do.",
+        f'Give a Role in the namespace default the verb "{verb}" on events (the chart\'s templates/rights.yaml does), '
+        "or set ENI_TASKS_KUBE_EVENTS=off.",
     )

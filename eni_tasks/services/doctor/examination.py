@@ -63,7 +63,7 @@ class Doctor:
         found, server = examine_redis(self._state.server, self._settings.redis_url.get_secret_value())
         yield "Redis", found
         yield "the API server", []
-        found, cluster_now = examine_cluster(self._cluster)
+        found, cluster_now = examine_cluster(self._cluster, kube_events=self._settings.kube_events != "off")
         yield "the API server", found
         yield "AWS", []
         tags = bool(self._settings.instance_tags)
