@@ -6,6 +6,7 @@ it a third of a second of CPU at its start, and a fleet of workers starts at onc
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections.abc import Callable
 from functools import cached_property
@@ -29,6 +30,7 @@ from eni_tasks.services.read_limits import ReadLimits
 from eni_tasks.services.refresh import Refresh
 from eni_tasks.services.release import LastLook
 from eni_tasks.services.status import Status
+from eni_tasks.services.tell import Teller
 from eni_tasks.services.tick import Ticker
 from eni_tasks.services.work import Work
 from eni_tasks.settings import Settings
@@ -172,7 +174,16 @@ class Services:
     @cached_property
     def publish(self) -> Publish:
         """Writes a node's object."""
-        return Publish(self.state, self.work, self.nodes, self.ingest, self.policy)
+        return Publish(self.state, self.work, self.nodes, self.ingest, self.policy, self._teller())
+
+    def _teller(self) -> Teller | None:
+        wanted = self.settings.kube_events
+        if wanted == "off":
+            return None
+        from eni_tasks.adapters.kube.events import KubeEvents  # noqa: PLC0415 - see the top
+
+        instance = self.settings.pod_name or socket.gethostname()
+        return Teller(KubeEvents(self.kube, instance, on_nodes=wanted == "nodes"), self.counters)
 
     @cached_property
     def refresh(self) -> Refresh:

@@ -172,6 +172,11 @@ class Settings(BaseSettings):
         description="A CiliumNode may select only security groups with all these tags for its new interfaces",
     )
     instance_tags: Tags = Field(default={}, description="Only instances with all these tags are served")
+    kube_events: Literal["off", "ciliumnodes", "nodes"] = Field(
+        default="off",
+        description="Whether Kubernetes Events tell what stands in a node's way, and which interfaces it got: about "
+        "its CiliumNode, or about its Node as well; the chart's default is `ciliumnodes`",
+    )
     node_metrics: bool = Field(
         default=True, description="Whether the exporter shows series per node besides the totals"
     )

@@ -142,6 +142,7 @@ class Memory(Value, frozen=True):
     ipv6: Setback = Setback()  # the last try to get an IPv6 prefix
     static_address: Setback = Setback()  # the last try to associate an Elastic IP
     fell_back: frozenset[InterfaceId] = frozenset()  # got single addresses only because there was no free /28 prefix
+    reason: str = ""  # of the last run's plan
     reasons: tuple[str, ...] = ()  # of the last run, for people
     last_action: str = ""
     trouble: str = ""  # shown in status.ipam.operator-status.error; "" when all is well

@@ -30,6 +30,7 @@ EVENTS = {
     "node_not_understood": "A CiliumNode can't be used; only that node waits",
     "node_not_planned": "No plan could be made for a node after a read; only that node waits",
     "object_not_written": "The API server refused a write or did not answer; it is tried again",
+    "event_not_written": "A Kubernetes Event about a node is lost; logged every ten minutes, and nothing else follows",
     "watch_silent": "With `ENI_TASKS_LOG_LEVEL=debug`: a watch was silent for `seconds` and is opened again",
     "watch_failed": "Listing or watching CiliumNodes was interrupted; it is tried again",
     # leases

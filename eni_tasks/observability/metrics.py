@@ -217,6 +217,12 @@ CHANGES = (
         _CILIUM_SECONDS,
     ),
     Metric("orphans_deleted_total", Kind.COUNTER, "Left-over interfaces of ours that were deleted"),
+    Metric(
+        "kube_events_total",
+        Kind.COUNTER,
+        "Kubernetes Events about nodes: written, failed (the API server did not take it), left_out (above the limits)",
+        ("outcome",),
+    ),
 )
 
 # Cilium's operator has a trigger for each of these; here they are kinds of work. Derived by `exporter.triggers`.

@@ -16,8 +16,10 @@ class ClusterRights(Protocol):
         """Name the resources of cilium.io/v2, subresources as `ciliumnodes/status`; none if there is no such group."""
         ...
 
-    def may(self, verb: str, resource: str, subresource: str = "", *, group: str = "cilium.io") -> tuple[bool, str]:
-        """Ask whether we may do something to resources of an API group, and why (not)."""
+    def may(
+        self, verb: str, resource: str, subresource: str = "", *, group: str = "cilium.io", namespace: str = ""
+    ) -> tuple[bool, str]:
+        """Ask whether we may do something to resources of an API group, and why (not); in all namespaces if ""."""
         ...
 
     def now(self) -> float | None:

@@ -12,6 +12,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from eni_tasks.errors import TransientError
 from eni_tasks.model.cilium_node import CiliumNode
 from eni_tasks.model.network import NodeName, Value
+from eni_tasks.model.node_event import NodeEvent
 
 T = TypeVar("T")
 
@@ -50,6 +51,14 @@ class NodeUses(Protocol):
 
     def read(self, name: NodeName) -> NodeUse:
         """Read the pods of one node and its health."""
+        ...
+
+
+class EventWriter(Protocol):
+    """Telling people of nodes; raises ClusterUnavailable, ClusterRefused, ConflictError, NodeGone."""
+
+    def write(self, event: NodeEvent) -> None:
+        """Write a Kubernetes Event, or raise the count of the one that says the same."""
         ...
 
 

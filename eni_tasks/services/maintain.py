@@ -180,6 +180,8 @@ class Maintain:
             return step.stop or decision.urgency is Urgency.EMPTY
         if not step.stop or not state.has_something_to_show:
             return False
+        if decision.reason is Reason.AT_CAPACITY and state.memory.reason != decision.reason:
+            return True  # the object may show nothing of it, but an Event tells it
         # Compared instead of remembered: this run completes what an interrupted one may have begun.
         return next_write(state.obj, with_memory(state, memory), self._policy) is not None
 
@@ -208,6 +210,7 @@ def _learned(state: NodeState, decision: Plan, step: Step) -> tuple[Memory, floa
         memory = msgspec.structs.replace(memory, failures=0, retries=0)
     memory = msgspec.structs.replace(
         memory,
+        reason=decision.reason.value,
         reasons=(*decision.explanation, *decision.troubles),
         last_action=step.did or memory.last_action,
         trouble=" ".join(filter(None, (step.trouble, *decision.troubles))) if step.stop else memory.trouble,

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import random
 
+from eni_tasks.domain.node_events import node_events
 from eni_tasks.domain.status import next_write
 from eni_tasks.errors import ClusterRefused, ClusterUnavailable, ConflictError, NodeGone
 from eni_tasks.model.cilium_node import version_key
 from eni_tasks.model.network import NodeName
 from eni_tasks.model.node import Policy
+from eni_tasks.model.node_event import NodeEvent
 from eni_tasks.model.state import NodeState
 from eni_tasks.model.work import Claim, WorkKind
 from eni_tasks.observability.logs import logger
 from eni_tasks.ports.kube import CiliumNodes
 from eni_tasks.services.ingest import Ingest
+from eni_tasks.services.tell import Teller
 from eni_tasks.services.work import Report, Work
 from eni_tasks.state import State
 from eni_tasks.state.runs import RunEnd
@@ -38,14 +41,24 @@ class Publish:
         nodes: the API server.
         ingest: takes in the answers.
         policy: what the settings decide for all nodes.
+        teller: tells people of nodes, if they want to be told.
     """
 
-    def __init__(self, state: State, work: Work, nodes: CiliumNodes, ingest: Ingest, policy: Policy) -> None:
+    def __init__(  # noqa: PLR0913 - what a write needs, gathered once
+        self,
+        state: State,
+        work: Work,
+        nodes: CiliumNodes,
+        ingest: Ingest,
+        policy: Policy,
+        teller: Teller | None = None,
+    ) -> None:
         self._state = state
         self._work = work
         self._nodes = nodes
         self._ingest = ingest
         self._policy = policy
+        self._teller = teller
 
     def run(self, name: NodeName) -> Report:
         """Write what differs; see `Work.run_for_node`."""
@@ -54,6 +67,7 @@ class Publish:
     def _write_and_report(self, claim: Claim, state: NodeState, report: Report) -> RunEnd:
         wrote: list[str] = []
         report["wrote"] = wrote
+        events = self._events(state)
         try:
             self._write(claim, state, wrote)
         except NodeGone:
@@ -65,7 +79,18 @@ class Publish:
             return _not_written(report, error, max(error.retry_after_seconds or 0.0, _between(OUTAGE_WAIT_SECONDS)))
         except ClusterRefused as error:
             return _not_written(report, error, _between(REFUSED_WAIT_SECONDS))
+        if self._teller:
+            self._teller.tell(events)
         return RunEnd(publish_failure="")
+
+    def _events(self, state: NodeState) -> tuple[NodeEvent, ...]:
+        """Find what is to be told, before the write: what is new is seen in the object as it was."""
+        try:
+            return node_events(state, self._policy) if self._teller else ()
+        except Exception:  # noqa: BLE001 - logged with its trace
+            # Whatever is wrong with what is told, the object is written.
+            logger().exception("event_not_written")
+            return ()
 
     def _write(self, claim: Claim, state: NodeState, wrote: list[str]) -> None:
         """Write status and spec; on a conflict read the object again, MAX_TRIES times."""

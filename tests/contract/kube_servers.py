@@ -201,9 +201,18 @@ def _install(target: KubeTarget, log: Path) -> None:
         "subjects": [{"kind": "User", "name": "service", "apiGroup": group}],
         "roleRef": {"kind": "ClusterRole", "name": "eni-tasks", "apiGroup": group},
     }
+    (events,) = [manifest for manifest in objects({}) if manifest["kind"] == "Role"]
+    events["metadata"]["name"] = "eni-tasks"
+    events_binding = {
+        **binding,
+        "kind": "RoleBinding",
+        "roleRef": {"kind": "Role", "name": "eni-tasks", "apiGroup": group},
+    }
     for path, body in (
         (f"/apis/{group}/v1/clusterroles", role),
         (f"/apis/{group}/v1/clusterrolebindings", binding),
+        (f"/apis/{group}/v1/namespaces/default/roles", events),
+        (f"/apis/{group}/v1/namespaces/default/rolebindings", events_binding),
         ("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition()),
     ):
         code, answer = target.call("POST", path, body)

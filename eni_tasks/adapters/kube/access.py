@@ -65,15 +65,20 @@ class KubeAccess:
         found = self._asked(f"/apis/{GROUP}/{VERSION}", _Resources, f"reading the resources of {GROUP}/{VERSION}")
         return frozenset(resource.name for resource in found.resources)
 
-    def may(self, verb: str, resource: str, subresource: str = "", *, group: str = GROUP) -> tuple[bool, str]:
+    def may(
+        self, verb: str, resource: str, subresource: str = "", *, group: str = GROUP, namespace: str = ""
+    ) -> tuple[bool, str]:
         """See the port."""
         attributes = {"group": group, "resource": resource, "subresource": subresource, "verb": verb}
+        if namespace:
+            attributes["namespace"] = namespace
         review = {
             "apiVersion": "authorization.k8s.io/v1",
             "kind": "SelfSubjectAccessReview",
             "spec": {"resourceAttributes": attributes},
         }
-        verdict = self._asked(_REVIEWS, _Review, f"asking whether we may {verb} {resource}", review).status
+        what = f"asking whether we may {attributes['verb']} {attributes['resource']}"
+        verdict = self._asked(_REVIEWS, _Review, what, review).status
         return verdict.allowed, verdict.reason
 
     def now(self) -> float | None:

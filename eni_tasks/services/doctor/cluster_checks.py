@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 from eni_tasks.errors import ClusterRefused, ClusterUnavailable, InvalidInput
 from eni_tasks.ports.doctor import ClusterRights
@@ -17,14 +18,19 @@ NEEDED = (
     ("patch", "", "pools are never written"),
     ("patch", STATUS, "interfaces and trouble are never shown"),
 )
+EVENT_VERBS = ("create", "patch")
 
 
-def examine_cluster(connect: Callable[[], ClusterRights], *, pods: bool) -> tuple[list[Finding], float | None]:
+def examine_cluster(
+    connect: Callable[[], ClusterRights], *, surge: bool = False, release: bool = False, kube_events: bool = False
+) -> tuple[list[Finding], float | None]:
     """Look at the API server.
 
     Args:
         connect: makes the way there.
-        pods: whether pods are watched, too.
+        surge: whether pods are watched.
+        release: whether pods and Nodes are read before a release.
+        kube_events: whether Events are written about nodes.
 
     Returns:
         The findings, and the server's clock (None: it gave none).
@@ -38,8 +44,8 @@ def examine_cluster(connect: Callable[[], ClusterRights], *, pods: bool) -> tupl
         _definition(area, served)
         for verb, subresource, loss in NEEDED:
             _right(area, rights, verb, subresource, loss)
-        for verb in ("list", "watch") if pods else ():
-            _right_to_pods(area, rights, verb)
+        for more in _more_rights(surge=surge, release=release, kube_events=kube_events):
+            _other_right(area, rights, more)
         clock = rights.now()
     except InvalidInput as error:
         area.trouble("reachable", str(error), "Set KUBECONFIG, or run this in a pod of the watcher or of a worker.")
@@ -77,15 +83,40 @@ def _right(area: Area, rights: ClusterRights, verb: str, subresource: str, loss:
     )
 
 
-def _right_to_pods(area: Area, rights: ClusterRights, verb: str) -> None:
-    what = f"{verb} pods"
-    allowed, why = rights.may(verb, "pods", group="")
+class _OtherRight(NamedTuple):
+    """A right beside those on CiliumNodes: what is lost without it, and the setting that makes it needless."""
+
+    verb: str
+    resource: str
+    loss: str
+    setting: str
+    namespace: str = ""
+
+
+def _more_rights(*, surge: bool, release: bool, kube_events: bool) -> Iterator[_OtherRight]:
+    if surge:
+        loss = "waiting pods are not counted, and nodes fill up more slowly"
+        yield from (_OtherRight(verb, "pods", loss, "ENI_TASKS_SURGE=false") for verb in ("list", "watch"))
+    if release:
+        loss = "nothing is released from nodes with agents of Cilium 1.20"
+        wanted = (("list", "pods"), ("get", "nodes"))
+        setting = "ENI_TASKS_RELEASE_EXCESS=false"
+        yield from (_OtherRight(*each, loss, setting) for each in wanted if not (surge and each == wanted[0]))
+    if kube_events:
+        loss, off = "`kubectl describe` shows nothing of what we do", "ENI_TASKS_KUBE_EVENTS=off"
+        yield from (_OtherRight(verb, "events", loss, off, "default") for verb in EVENT_VERBS)
+
+
+def _other_right(area: Area, rights: ClusterRights, one: _OtherRight) -> None:
+    what = f"{one.verb} {one.resource}"
+    allowed, why = rights.may(one.verb, one.resource, group="", namespace=one.namespace)
     if allowed:
         area.ok(what, "Allowed.")
         return
+    where = f"a Role in the namespace {one.namespace}" if one.namespace else "the ClusterRole"
     area.trouble(
         what,
-        f"Denied{f' ({why})' if why else ''}: without it waiting pods are not counted, and nodes fill up more slowly.",
-        f'Give the ClusterRole the verb "{verb}" on pods (the chart\'s templates/rights.yaml does), or set '
-        "ENI_TASKS_SURGE=false.",
+        f"Denied{f' ({why})' if why else ''}: without it {one.loss}.",
+        f'Give {where} the verb "{one.verb}" on {one.resource} (the chart\'s templates/rights.yaml does), or set '
+        f"{one.setting}.",
     )

@@ -63,7 +63,13 @@ class Doctor:
         found, server = examine_redis(self._state.server, self._settings.redis_url.get_secret_value())
         yield "Redis", found
         yield "the API server", []
-        found, cluster_now = examine_cluster(self._cluster, pods=self._settings.surge)
+        settings = self._settings
+        found, cluster_now = examine_cluster(
+            self._cluster,
+            surge=settings.surge,
+            release=settings.release_excess,
+            kube_events=settings.kube_events != "off",
+        )
         yield "the API server", found
         yield "AWS", []
         yield "AWS", examine_ec2(self._ec2, self._sample() if server else Sample(), self._settings)

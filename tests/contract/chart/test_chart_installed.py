@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import time
+import uuid
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
@@ -14,10 +15,12 @@ from contract.kube_servers import NODES, KubeTarget
 
 from eni_tasks.adapters.kube.access import KubeAccess
 from eni_tasks.adapters.kube.client import KubeClient
+from eni_tasks.adapters.kube.events import KubeEvents
 from eni_tasks.adapters.kube.feed import KubeNodeFeed, KubePodFeed
 from eni_tasks.adapters.kube.nodes import KubeNodes
-from eni_tasks.errors import ClusterRefused
+from eni_tasks.errors import ClusterRefused, NodeGone
 from eni_tasks.model.network import NodeName
+from eni_tasks.model.node_event import NodeEvent
 from eni_tasks.ports.kube import Changes
 from eni_tasks.services.doctor.cluster_checks import examine_cluster
 from eni_tasks.services.doctor.findings import Verdict
@@ -38,7 +41,7 @@ def path_of(api: KubeTarget, manifest: Object) -> str:
     code, found = api.call("GET", root)
     for resource in found["resources"] if code == 200 else []:
         if resource["kind"] == manifest["kind"] and "/" not in resource["name"]:
-            namespace = f"namespaces/{NAMESPACE}/" if resource["namespaced"] else ""
+            namespace = f"namespaces/{manifest['metadata']['namespace']}/" if resource["namespaced"] else ""
             return f"{root}/{namespace}{resource['name']}"
     return ""
 
@@ -68,7 +71,8 @@ def test_an_upgrade_keeps_the_password_and_nothing_stays_behind(real_kube: KubeT
     assert len(base64.b64decode(first["password"])) == 32
     helm("upgrade", {**values, "settings": {"cluster": "demo", "resync_seconds": 30}})
     assert read("secrets", "redis") == first
-    assert read("configmaps", "settings") == {"ENI_TASKS_CLUSTER": "demo", "ENI_TASKS_RESYNC_SECONDS": "30"}
+    given = {"ENI_TASKS_CLUSTER": "demo", "ENI_TASKS_KUBE_EVENTS": "ciliumnodes", "ENI_TASKS_RESYNC_SECONDS": "30"}
+    assert read("configmaps", "settings") == given
     helm("uninstall", {})
     for manifest in objects(values):
         path = f"{path_of(real_kube, manifest)}/{manifest['metadata']['name']}"
@@ -84,12 +88,12 @@ class Rights:
         self._objects = found = [
             o
             for o in objects({"fullnameOverride": "rights"})
-            if o["kind"] in ("ServiceAccount", "ClusterRole", "ClusterRoleBinding")
+            if o["kind"] in ("ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
         ]
         for manifest in found:
             code, answer = api.call("POST", path_of(api, manifest), manifest)
             assert code == 201, answer
-        self.role = next(o for o in found if o["kind"] == "ClusterRole")
+        self.roles = [o for o in found if o["kind"] in ("ClusterRole", "Role")]
         path = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/rights/token"
         request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
         code, answer = api.call("POST", path, request)
@@ -103,17 +107,19 @@ class Rights:
             path = f"{path_of(self._api, manifest)}/{manifest['metadata']['name']}"
             assert self._api.call("DELETE", path)[0] == 200
 
-    def change(self, rules: list[dict[str, Any]]) -> None:
-        """Gives the role these rules."""
-        path = f"{path_of(self._api, self.role)}/{self.role['metadata']['name']}"
+    def change(self, role: Object, rules: list[dict[str, Any]]) -> None:
+        """Gives a role these rules."""
+        path = f"{path_of(self._api, role)}/{role['metadata']['name']}"
         given = [rule for rule in rules if rule["verbs"]]
-        code, answer = self._api.call("PUT", path, {**self.role, "rules": given})
+        code, answer = self._api.call("PUT", path, {**role, "rules": given})
         assert code == 200, answer
 
     def refused(self) -> set[str]:
         """Makes all calls; returns those that the server refuses."""
         nodes, feed = KubeNodes(self._client), KubeNodeFeed(self._client, 5)
         pods, name = KubePodFeed(self._client, 5), NodeName("node")
+        told = NodeEvent(node=name, uid="uid", reason=f"Told{uuid.uuid4().hex}", message="the first of its kind")
+        events = KubeEvents(self._client, "pod", on_nodes=False)
         calls = {
             "list ciliumnodes": lambda: list(feed.pages()),
             "watch ciliumnodes": lambda: _open_and_close(feed.changes("0", 1)),
@@ -122,6 +128,8 @@ class Rights:
             "patch ciliumnodes/status": lambda: nodes.patch_status(name, NO_CHANGE),
             "list pods": lambda: list(pods.pages()),
             "watch pods": lambda: _open_and_close(pods.changes("0", 1)),
+            "create events": lambda: events.write(told),
+            "patch events": lambda: events._patch("none", {}),
         }
         refusals = set()
         for what, call in calls.items():
@@ -129,11 +137,13 @@ class Rights:
                 call()
             except ClusterRefused:
                 refusals.add(what)
+            except NodeGone:
+                assert what == "patch events"  # there is none of that name, which is found out after the right
         return refusals
 
     def missed_by_doctor(self) -> set[str]:
         """What doctor complains about."""
-        findings, _ = examine_cluster(lambda: KubeAccess(self._client), pods=True)
+        findings, _ = examine_cluster(lambda: KubeAccess(self._client), surge=True, kube_events=True)
         return {finding.what for finding in findings if finding.verdict is Verdict.TROUBLE}
 
 
@@ -155,15 +165,17 @@ def rights(real_kube: KubeTarget, tmp_path: Path) -> Iterator[Rights]:
 def test_the_role_is_enough_and_doctor_names_each_verb_that_is_taken_away(rights: Rights) -> None:
     until(rights.refused, set())
     assert rights.missed_by_doctor() == set()
-    rules = rights.role["rules"]
-    for place, rule in enumerate(rules):
-        for verb in rule["verbs"]:
-            less = [dict(each) for each in rules]
-            less[place]["verbs"] = [other for other in rule["verbs"] if other != verb]
-            rights.change(less)
-            (resource,) = rule["resources"]
-            until(rights.refused, {f"{verb} {resource}"})
-            assert rights.missed_by_doctor() == {f"{verb} {resource}"}
+    for role in rights.roles:
+        for place, rule in enumerate(role["rules"]):
+            for verb in rule["verbs"]:
+                less = [dict(each) for each in role["rules"]]
+                less[place]["verbs"] = [other for other in rule["verbs"] if other != verb]
+                rights.change(role, less)
+                (resource,) = rule["resources"]
+                until(rights.refused, {f"{verb} {resource}"})
+                assert rights.missed_by_doctor() == {f"{verb} {resource}"}
+        rights.change(role, role["rules"])
+        until(rights.refused, set())
 
 
 def until(look: Callable[[], set[str]], wanted: set[str]) -> None:

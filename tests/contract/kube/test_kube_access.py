@@ -27,7 +27,7 @@ def access(target: KubeTarget, folder: Path, token: str = SERVICE) -> KubeAccess
 
 
 def troubles(target: KubeTarget, folder: Path, token: str = SERVICE) -> list[Finding]:
-    findings, _ = examine_cluster(lambda: access(target, folder, token), pods=True)
+    findings, _ = examine_cluster(lambda: access(target, folder, token), surge=True)
     return [finding for finding in findings if finding.verdict is Verdict.TROUBLE]
 
 
@@ -109,7 +109,7 @@ def test_no_way_in_is_one_finding(
             return KubeAccess(KubeClient(10, 2, str(tmp_path / "missing")))
         return access(kube, tmp_path, token)
 
-    findings, _ = examine_cluster(connect, pods=True)
+    findings, _ = examine_cluster(connect, surge=True)
     assert [finding.verdict for finding in findings] == [Verdict.TROUBLE]
     assert words in findings[0].message
     assert findings[0].advice

@@ -176,6 +176,30 @@ def alerts(**values: Any) -> dict[str, Any]:
     return {"monitoring": {"alerts": {"enabled": True, **values}}}
 
 
+@pytest.mark.parametrize("text", dashboard_expressions())
+def test_a_panel_shows_what_was_chosen_above(text):
+    """The cluster and the job, and of series by node the node."""
+    for selector in selectors(promql.parse(text)):
+        chosen = {matcher.name: matcher.value for matcher in selector.matchers.matchers}
+        assert (chosen["cluster"], chosen["job"]) == ("$cluster", "$job")
+        series = series_of(selector.name)
+        assert series
+        assert chosen.get("target_node") == ("$node" if "target_node" in series[1] else None)
+
+
+def test_choices_come_from_series_that_exist_and_depend_on_the_ones_before():
+    before: set[str] = set()
+    for variable in file("dashboard.json")["templating"]["list"]:
+        if variable["type"] == "query":
+            series, label = re.fullmatch(r"label_values\((.+), (\w+)\)", variable["query"]["query"]).groups()
+            (selector,) = selectors(promql.parse(series))
+            assert series_of(selector.name) is not None
+            assert label in series_of(selector.name)[1] | SCRAPED
+            assert {matcher.value for matcher in selector.matchers.matchers} == before
+            before.add(f"${variable['name']}")
+    assert before == {"$cluster", "$job", "$node"}
+
+
 def test_panels_lie_side_by_side():
     taken = set()
     for panel in file("dashboard.json")["panels"]:

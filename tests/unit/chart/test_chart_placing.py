@@ -14,7 +14,8 @@ from eni_tasks.tasks.registry import QUEUES
 PROCESSES = ("watcher", *(f"worker-{queue}" for queue in QUEUES))
 SHOWING = ("exporter", "flower")
 SETS = ("placed", "everything")
-CLUSTER_WIDE = {"ClusterRole", "ClusterRoleBinding"}
+# Events about objects without a namespace are in `default`, and so is the right to write them.
+OTHERWISE = {"ClusterRole": None, "ClusterRoleBinding": None, "Role": "default", "RoleBinding": "default"}
 
 every_component = pytest.mark.parametrize("component", [*PROCESSES, *SHOWING, "redis"])
 
@@ -86,7 +87,7 @@ def test_each_object_says_its_namespace_and_has_the_common_labels(name):
     for manifest in objects(VALUE_SETS[name] | {"commonLabels": {"owner": "net"}}, namespace="addresses"):
         metadata = manifest["metadata"]
         assert metadata["labels"]["owner"] == "net"
-        assert metadata.get("namespace") == (None if manifest["kind"] in CLUSTER_WIDE else "addresses")
+        assert metadata.get("namespace") == OTHERWISE.get(manifest["kind"], "addresses")
 
 
 @pytest.mark.parametrize("name", SETS)
