@@ -153,7 +153,7 @@ def test_assign_answers_only_what_is_new(sandbox: Sandbox, ec2: BotoEc2) -> None
 
 
 def test_prefixes(sandbox: Sandbox, ec2: BotoEc2) -> None:
-    subnet = sandbox.built.world.add_subnet(sandbox.vpc_id, "a", "10.0.240.0/26").id  # three whole blocks
+    subnet = sandbox.built.world.add_subnet(sandbox.built.vpc_id, "a", "10.0.240.0/26").id  # three whole blocks
 
     def made(token: str, **wanted: int) -> Interface:
         return ec2.create_interface(
