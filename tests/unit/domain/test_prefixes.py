@@ -14,7 +14,7 @@ from eni_tasks.domain import capacity, prefixes
 from eni_tasks.domain.planner import plan
 from eni_tasks.domain.prefixes import Delegation, note_fallback
 from eni_tasks.errors import Ec2Reaction
-from eni_tasks.model.node import Memory
+from eni_tasks.model.node import Memory, PoolDemand
 from eni_tasks.model.plan import Assign, CreateInterface, Reason
 
 NOW = 1000.0
@@ -249,3 +249,15 @@ def test_a_full_node_with_prefixes_is_at_capacity():
     decided = planned(state, **ON)
     assert (decided.action, decided.reason) == (None, Reason.AT_CAPACITY)
     assert (decided.figures.capacity, decided.figures.needed, decided.figures.remaining_interfaces) == (288, 0, 0)
+
+
+def test_a_new_interface_gets_prefixes_of_both_families():
+    demand = PoolDemand(ipv4=40, ipv6=8, pre_allocate=8)
+    dual = (subnet("subnet-a", 100, ipv6_cidr="2001:db8:0:1::/64"),)
+    limits = msgspec.structs.replace(M5_LARGE, ipv6_per_interface=10)
+    state = world(eni(0, 0), limits=limits, demand=demand, pre_allocate=8, subnets=dual)
+    action = planned(state, **ON, ipv6=True).action
+    assert (action.ipv6_prefix, action.prefix_count, action.secondary_count, action.fallback) == (True, 3, 0, False)
+    without = planned(msgspec.structs.replace(state, **LACKS_A), **ON, ipv6=True).action
+    assert (without.ipv6_prefix, without.prefix_count, without.secondary_count) == (True, 0, 9)
+    assert without.fallback
