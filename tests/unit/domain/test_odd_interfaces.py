@@ -83,7 +83,8 @@ def test_addresses_on_another_card_stay_in_the_pool_and_nothing_is_added_there()
 
 def test_a_default_card_that_is_not_0_gets_the_interfaces():
     first, efa = eni(0, 0, network_card=1), eni(1, 0, id="eni-card-0", network_card=0)
-    state = world(first, efa, limits=TWO_CARDS, first_interface_index=1, network_card=1)
+    another = eni(2, 0, id="eni-card-0-too", network_card=0)
+    state = world(first, efa, another, limits=TWO_CARDS, first_interface_index=1, network_card=1)
     action = planned(state).action
     assert isinstance(action, CreateInterface)
     assert (action.network_card, action.device_index) == (1, 1)
