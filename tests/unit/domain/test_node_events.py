@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from eni_tasks.domain.tags import ownership
 from vector_world import POLICY
 from worlds import eni, subnet, world
 
 from eni_tasks.domain.node_events import node_events
+from eni_tasks.model.network import ownership
 from eni_tasks.model.node import Memory
 
 NOW = 1000.0
