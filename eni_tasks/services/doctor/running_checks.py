@@ -15,6 +15,7 @@ from eni_tasks.services.doctor.findings import Area, Finding
 from eni_tasks.state.server import ServerDescription
 from eni_tasks.state.summary import StateSummary
 
+TICK_GRACE_SECONDS = 5.0  # a watcher ticks once a second, and the read that it starts has to begin
 LATE_SECONDS = 60.0  # overdue work is requeued within seconds: longer means that no worker serves it
 # AWS refuses a signature that is 5 minutes off; Kubernetes' tokens and the order of logs suffer before.
 CLOCK_NOTE_SECONDS, CLOCK_TROUBLE_SECONDS = 5.0, 120.0
@@ -71,18 +72,21 @@ def examine_watcher(summary: StateSummary, server: ServerDescription, resync_sec
     if summary.generation is None:
         area.trouble("ticks", "No watcher has ticked since Redis lost its data.", start)
         return area.findings
-    if server.resync_slot_seconds is None:
-        area.trouble("ticks", f"No watcher has started the periodic read within {resync_seconds:g} s.", start)
-    else:
+    read_age = summary.now - (summary.infrastructure_at or 0.0)
+    if server.resync_slot_seconds is not None:
         since = max(0.0, resync_seconds - server.resync_slot_seconds)
         area.ok("ticks", f"The periodic read was started {since:.0f} s ago.")
+    elif read_age <= resync_seconds + TICK_GRACE_SECONDS:
+        area.ok("ticks", "The next periodic read is due now.")
+    else:
+        area.trouble("ticks", f"No watcher has started the periodic read within {resync_seconds:g} s.", start)
     resync = "See the log of the workers of queue resync for `read_failed`."
     if summary.infrastructure_at is None:
         area.note("reads", "EC2 was never read completely (or no node names a VPC).", resync)
-    elif (age := summary.now - summary.infrastructure_at) > STALE_PERIODS * resync_seconds:
-        area.trouble("reads", f"The last complete read of EC2 began {age:.0f} s ago.", resync)
+    elif read_age > STALE_PERIODS * resync_seconds:
+        area.trouble("reads", f"The last complete read of EC2 began {read_age:.0f} s ago.", resync)
     else:
-        area.ok("reads", f"EC2 was read {age:.0f} s ago.")
+        area.ok("reads", f"EC2 was read {read_age:.0f} s ago.")
     return area.findings
 
 

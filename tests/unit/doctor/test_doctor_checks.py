@@ -170,13 +170,14 @@ def test_work_that_no_worker_serves(seconds: float, *, late: bool) -> None:
     ("changes", "slot", "found"),
     [
         ({}, 50.0, []),
-        ({}, None, [("ticks", "trouble")]),
+        ({"infrastructure_at": NOW - 64}, None, []),
+        ({"infrastructure_at": NOW - 66}, None, [("ticks", "trouble")]),
         ({"generation": None}, 50.0, [("ticks", "trouble")]),
         ({"infrastructure_at": None}, 50.0, [("reads", "note")]),
         ({"infrastructure_at": NOW - 179}, 50.0, []),
         ({"infrastructure_at": NOW - 181}, 50.0, [("reads", "trouble")]),
     ],
-    ids=["well", "no-tick", "emptied", "never-read", "late", "too-late"],
+    ids=["well", "due-now", "no-tick", "emptied", "never-read", "late", "too-late"],
 )
 def test_watcher(changes: dict[str, Any], slot: float | None, found: list[tuple[str, str]]) -> None:
     server = msgspec.structs.replace(WELL, resync_slot_seconds=slot)
