@@ -75,6 +75,7 @@ def test_c09_a_worker_waits_while_redis_refuses(tmp_path: Path, answer: str) -> 
             assert worker.said.count("broker_refused") == 1
             client.client_kill_filter(_type="normal", skipme=True)
         worker.until(lambda: "Cannot connect to redis://" in worker.said and answer in worker.said, "it says why")
+        assert worker.said.count("Connection to broker lost") == 1, "no connection counts that takes no writes"
         client.execute_command(*serve.split())
         worker.until(ready.exists, "it serves again")
         client.lpush(Keys("default").queue("resync"), json.dumps(GOOD))

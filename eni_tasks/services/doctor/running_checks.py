@@ -20,6 +20,7 @@ from eni_tasks.state import State
 from eni_tasks.state.server import ServerDescription
 from eni_tasks.state.summary import StateSummary
 
+TICK_GRACE_SECONDS = 5.0  # a watcher ticks once a second, and the read that it starts has to begin
 LATE_SECONDS = 60.0  # overdue work is requeued within seconds: longer means that no worker serves it
 # AWS refuses a signature that is 5 minutes off; Kubernetes' tokens and the order of logs suffer before.
 CLOCK_NOTE_SECONDS, CLOCK_TROUBLE_SECONDS = 5.0, 120.0
@@ -91,10 +92,10 @@ def examine_watcher(summary: StateSummary, server: ServerDescription, resync_sec
     resync = "See the log of the workers of queue resync for `read_failed`."
     if summary.infrastructure_at is None:
         area.note("reads", "EC2 was never read completely (or no node names a VPC).", resync)
-    elif (age := summary.now - summary.infrastructure_at) > STALE_PERIODS * resync_seconds:
-        area.trouble("reads", f"The last complete read of EC2 began {age:.0f} s ago.", resync)
+    elif read_age > STALE_PERIODS * resync_seconds:
+        area.trouble("reads", f"The last complete read of EC2 began {read_age:.0f} s ago.", resync)
     else:
-        area.ok("reads", f"EC2 was read {age:.0f} s ago.")
+        area.ok("reads", f"EC2 was read {read_age:.0f} s ago.")
     return area.findings
 
 
