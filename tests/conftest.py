@@ -21,8 +21,8 @@ settings.load_profile("any machine")
 KINDS = ("e2e", "contract", "integration", "unit")
 # Files that take long, the longest first. One that starts last leaves all workers but its own without work.
 LONG_FILES = (
-    *("test_redis_outages.py", "test_process_ends.py", "test_small_fleet.py", "test_interrupt_everything.py"),
-    *("test_cli_sandbox.py", "test_chaos.py"),
+    *("test_redis_outages.py", "test_process_ends.py", "test_alerts_fire.py", "test_small_fleet.py"),
+    *("test_interrupt_everything.py", "test_cli_sandbox.py", "test_chaos.py"),
 )
 
 
