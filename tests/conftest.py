@@ -45,7 +45,7 @@ WHOLE_SYSTEM_SECONDS = 600
 # Files that take long, the longest first. One that starts last leaves all workers but its own without work.
 LONG_FILES = (
     *("test_redis_outages.py", "test_chaos.py", "test_process_ends.py", "test_interrupt_everything.py"),
-    *("test_small_fleet.py", "test_cli_sandbox.py"),
+    *("test_alerts_fire.py", "test_small_fleet.py", "test_cli_sandbox.py"),
 )
 
 

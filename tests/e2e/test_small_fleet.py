@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import processes_under_test
 import pytest
 import urllib3
+from chart import objects, one
 from prometheus_client.parser import text_string_to_metric_families
 from waiting import until
 from whole import System, running
 
+from eni_tasks.sandbox.running import CLUSTER
 from eni_tasks.tasks.registry import QUEUES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 NODES = 4
 NODE = "node-0000"
@@ -94,6 +98,34 @@ def test_wrong_use_is_told(system: System) -> None:
     assert "no CiliumNode of that name is known" in answer.stderr
     assert "Traceback" not in answer.stderr
     assert answer.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("denied", "code"), [([], 0), (["CreateNetworkInterface"], 1)], ids=["well", "a right is missing"]
+)
+def test_helm_test_runs_the_doctor(system: System, denied: list[str], code: int) -> None:
+    """The command of the chart's pod, with its variables where they say nothing about where things are."""
+    found = objects({"settings": {"cluster": CLUSTER}})
+    (pod,) = [
+        manifest for manifest in found if manifest["metadata"].get("annotations", {}).get("helm.sh/hook") == "test"
+    ]
+    (container,) = pod["spec"]["containers"]
+    settings = one(found, "ConfigMap", "settings")["data"]
+    assert container["envFrom"] == [{"configMapRef": {"name": "eni-tasks-settings"}}]
+    program = str(Path(sys.executable).parent / container["command"][0])
+    system.ec2.set_knobs(denied_actions=denied)
+    answer = subprocess.run(
+        [program, *container["command"][1:], *container["args"]],
+        env={**settings, **system.sandbox.environment, "ENI_TASKS_POD_NAME": pod["metadata"]["name"]},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    system.ec2.set_knobs(denied_actions=[])
+    assert answer.returncode == code, answer.stdout + answer.stderr
+    assert pod["spec"]["restartPolicy"] == "Never"
+    assert all(action in answer.stdout for action in denied)
 
 
 def test_the_doctor_finds_nothing_wrong(system: System) -> None:

@@ -20,7 +20,6 @@ from eni_tasks.state import State
 from eni_tasks.state.server import ServerDescription
 from eni_tasks.state.summary import StateSummary
 
-TICK_GRACE_SECONDS = 5.0  # a watcher ticks once a second, and the read that it starts has to begin
 LATE_SECONDS = 60.0  # overdue work is requeued within seconds: longer means that no worker serves it
 # AWS refuses a signature that is 5 minutes off; Kubernetes' tokens and the order of logs suffer before.
 CLOCK_NOTE_SECONDS, CLOCK_TROUBLE_SECONDS = 5.0, 120.0

@@ -11,7 +11,7 @@ from promtool import RULES, check_rules
 if TYPE_CHECKING:
     from pathlib import Path
 
-JOB = {"job": "eni-tasks"}
+JOB = {"cluster": "prod", "job": "eni-tasks"}
 SCRAPED = {**JOB, "instance": "exporter:9464"}
 WELL = "0x80"  # for 20 min
 
