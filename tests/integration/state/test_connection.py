@@ -47,7 +47,7 @@ def test_a_restarted_server_is_found_again() -> None:
     with redis_servers.running() as url:
         state = State(url)
         state.queue.enqueue(KIND, ITEMS)
-    with pytest.raises(StateUnavailable, match="is it up"):
+    with pytest.raises(StateUnavailable, match="Is it running"):
         state.queue.enqueue(KIND, ITEMS)
     with redis_servers.running(port=int(url.rsplit(":", 1)[1].split("/")[0])):
         assert state.queue.enqueue(KIND, ITEMS) == [NODE]
