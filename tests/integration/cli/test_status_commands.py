@@ -44,7 +44,8 @@ def test_a_node_in_back_off_is_shown_with_its_reason(system: System, cli: Comman
     assert one["failures"] >= 1
     assert "InvalidParameterCombination" in one["status"]["trouble"]
     text = cli("status", NODE, code=1)
-    assert "maintain: waits for" in text
+    # The back-off may just have ended.
+    assert "maintain: waits for" in text or "maintain: no worker took it in time" in text
     assert "InvalidParameterCombination" in text
 
 

@@ -14,6 +14,7 @@ from eni_tasks.model.work import Pass, WorkKind
 from eni_tasks.state.limiter import AcquireResult, Draw
 from eni_tasks.state.runs import RunEnd
 from eni_tasks.state.summary import BreakerSummary, BucketSummary, SubnetSummary, WorkSummary
+from eni_tasks.tasks import transport
 
 QUEUES = ("ec2", "resync")
 
@@ -74,6 +75,7 @@ def test_more_pending_nodes_than_are_asked_for_at_once(state: State) -> None:
 
 def test_messages_that_wait_in_celerys_queues(state: State) -> None:
     options = {"global_keyprefix": state.keys.broker}
+    transport.install()  # kombu keeps the first class that it finds for a URL, for all tests of this process
     with Connection(state.url, transport_options=options) as connection:
         channel = connection.channel()
         assert isinstance(channel, Channel)
