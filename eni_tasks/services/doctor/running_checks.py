@@ -91,7 +91,7 @@ def examine_watcher(summary: StateSummary, server: ServerDescription, resync_sec
     resync = "See the log of the workers of queue resync for `read_failed`."
     if summary.infrastructure_at is None:
         area.note("reads", "EC2 was never read completely (or no node names a VPC).", resync)
-    elif read_age > STALE_PERIODS * resync_seconds:
+    elif (read_age := summary.now - summary.infrastructure_at) > STALE_PERIODS * resync_seconds:
         area.trouble("reads", f"The last complete read of EC2 began {read_age:.0f} s ago.", resync)
     else:
         area.ok("reads", f"EC2 was read {read_age:.0f} s ago.")
