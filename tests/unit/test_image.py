@@ -31,7 +31,7 @@ def test_the_only_base_is_pinned() -> None:
 
 def test_it_runs_as_the_user_that_the_chart_names() -> None:
     assert instructions("USER") == ["10001:10001"]
-    chart = (ROOT / "helm/eni-tasks/templates/_deployment.tpl").read_text()
+    chart = (ROOT / "helm/eni-tasks/templates/_pod.tpl").read_text()
     assert 'include "eni-tasks.podSecurity" 10001' in chart
 
 
