@@ -8,9 +8,14 @@ from pathlib import Path
 
 import redis_servers
 from processes_under_test import Process, running
+from pydantic import SecretStr
+from waiting import until
 
 from eni_tasks.sandbox.kube.admin import write_kubeconfig
 from eni_tasks.sandbox.kube.server import KubeServer
+from eni_tasks.settings import Settings
+from eni_tasks.tasks.app import make_app
+from eni_tasks.tasks.messages import CeleryWorkers
 
 HEAD = {"apiVersion": "cilium.io/v2", "kind": "CiliumNode"}
 
@@ -84,3 +89,17 @@ def test_a_node_that_cannot_be_served_makes_no_watcher_unready(tmp_path: Path) -
         ready.unlink(missing_ok=True)
         process.until(ready.exists, "it is ready at the tick after")
         assert process.end() == 0
+
+
+def test_workers_of_pods_on_one_node_have_names_of_their_own(tmp_path: Path) -> None:
+    """In pods on their node's network both the host's name and the process id are the same: here only the name is."""
+    with ExitStack() as stack:
+        url = stack.enter_context(redis_servers.running())
+        pids = {}
+        for pod in ("pod-a", "pod-b"):
+            environment = {"ENI_TASKS_REDIS_URL": url, "ENI_TASKS_POD_NAME": pod, "AWS_REGION": "eu-west-1"}
+            process = stack.enter_context(running(tmp_path / f"{pod}.log", "workers.resync", **environment))
+            pids[pod] = process.pid
+        workers = CeleryWorkers(make_app(Settings(redis_url=SecretStr(url))), answer_seconds=1.0)
+        names = {f"resync-{pid}@{pod}" for pod, pid in pids.items()}
+        until(lambda: workers.queues().keys() == names, "both workers answer under their names")
