@@ -44,7 +44,7 @@ def _no_call(area: Area, error: Ec2Error) -> None:
         what, do = "credentials", "the pod's role (IRSA, Pod Identity), or the credentials in the environment"
     else:
         what, do = "reachable", "AWS_REGION, AWS_ENDPOINT_URL, the proxy and the network"
-    area.trouble(what, f"EC2 can't be called: {error.message.rstrip('.')}.", f"Check {do}.")
+    area.trouble(what, f"EC2 can't be called: {error.code}: {error.message.rstrip('.')}.", f"Check {do}.")
 
 
 def _identity(area: Area, rights: Ec2Rights) -> None:
@@ -53,7 +53,9 @@ def _identity(area: Area, rights: Ec2Rights) -> None:
     except Ec2Error as error:
         # Only shown to people: a cluster that can't reach STS works as well.
         area.unknown(
-            "identity", f"STS did not tell who we are: {error.message.rstrip('.')}.", "Nothing, if EC2 answers."
+            "identity",
+            f"STS did not tell who we are: {error.code}: {error.message.rstrip('.')}.",
+            "Nothing, if EC2 answers.",
         )
 
 
