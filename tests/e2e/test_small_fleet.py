@@ -182,7 +182,7 @@ def test_a_pause_and_its_end(system: System) -> None:
 
 def test_the_same_with_celery_and_named_arguments(system: System) -> None:
     shown = system.outcome(by_celery(system, "eni.resync_node", kwargs={"node": NODE}))
-    assert "1 interfaces with 8 secondary addresses" in shown["result"]
+    assert "1 interface with 8 secondary addresses" in shown["result"]
 
 
 WRONG = [
@@ -191,7 +191,7 @@ WRONG = [
     ("eni.maintain_node", {"args": ["x y"]}, "'x y' is not the name of a node"),
     ("eni.maintain_node", {"args": [{"node": 1}]}, "is not the name of a node"),
     ("eni.publish_node", {"args": ["x y"]}, "'x y' is not the name of a node"),
-    ("eni.unlock_node", {"args": [7]}, "node=7 is not the name of a node"),
+    ("eni.unlock_node", {"args": [7]}, "7 is not the name of a node"),
     ("eni.pause", {"args": ["Ada"]}, "missing a required argument: 'why' (its arguments: who, why)"),
     ("eni.pause", {"args": ["Ada", ""]}, "why is empty"),
     ("eni.pause", {"args": ["Ada", "x", "y"]}, "too many positional arguments (its arguments: who, why)"),

@@ -54,7 +54,9 @@ def _identity(area: Area, rights: Ec2Rights) -> None:
     except Ec2Error as error:
         # Only shown to people: a cluster that can't reach STS works as well.
         area.unknown(
-            "identity", f"STS did not tell who we are: {error.message.rstrip('.')}.", "Nothing, if EC2 answers."
+            "identity",
+            f"STS did not tell who we are: {error.code}: {error.message.rstrip('.')}.",
+            "Nothing, if EC2 answers.",
         )
 
 
