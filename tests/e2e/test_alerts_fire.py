@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import prometheus_servers
 import pytest
-from eni_tasks.domain.tags import ownership
 from prometheus_servers import Prometheus, quick_rules
 from redis_servers import free_port
 from waiting import until
 from whole import System, running
 
+from eni_tasks.model.network import ownership
 from eni_tasks.sandbox.ec2.knobs import Fault
 from eni_tasks.sandbox.running import CLUSTER
 

@@ -27,7 +27,8 @@ def test_the_services_make_a_whole_system(tmp_path: Path) -> None:
         doctor = compose.run("watcher", "eni-tasks", "doctor")
         assert doctor.returncode == 0, doctor.stdout + doctor.stderr
         exported = get(compose, "9464", "/metrics")
-        assert f'eni_tasks_ipam_nodes{{cluster="compose",category="total"}} {NODES}.0' in exported
+        nodes = [line for line in exported.splitlines() if line.startswith("eni_tasks_ipam_nodes{")]
+        assert [line for line in nodes if 'category="total"' in line and line.endswith(f" {NODES}.0")], nodes
         workers = json.loads(get(compose, "5555", "/workers?json=1", auth=f"admin:{PASSWORD}"))["data"]
         assert {row["hostname"].partition("-")[0] for row in workers} == {"ec2", "apiserver", "resync"}
         assert Ec2Admin(f"http://127.0.0.1:{compose.ports['4566']}").violations() == []

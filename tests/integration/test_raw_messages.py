@@ -204,8 +204,8 @@ def answers(client: redis.Redis) -> bool:
 
 def test_c08_a_key_of_celerys_that_has_a_wrong_type(tmp_path: Path) -> None:
     with a_worker(tmp_path) as (client, worker):
-        serves(client, worker)
         for key in ("resync", "unacked", "unacked_index", "unacked_mutex", "_kombu.binding.celery.pidbox"):
+            serves(client, worker)  # it is connected, and a cut leads to another connection
             wrong = f"{KEYS.broker}{key}"
             with client.pipeline() as at_once:
                 at_once.delete(wrong)
