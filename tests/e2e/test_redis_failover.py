@@ -17,6 +17,8 @@ from waiting import until
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+WITHIN_SECONDS = 15
+
 
 @pytest.fixture
 def replica(system: unsteady.Unsteady) -> Iterator[redis.Redis]:
@@ -52,11 +54,12 @@ def test_c09_a_replica_is_promoted_and_all_work_goes_on_there(system: unsteady.U
     until(
         lambda: all(len(system.pool(name)) > size for name, size in sizes.items()),
         "watcher, ec2 and apiserver workers go on",
+        seconds=WITHIN_SECONDS,
     )
-    until(lambda: system.calls()["DescribeNetworkInterfaces"] > reads, "EC2 is read")
+    until(lambda: system.calls()["DescribeNetworkInterfaces"] > reads, "EC2 is read", seconds=WITHIN_SECONDS)
     print(f"\nall work went on {time.monotonic() - switched_at:.1f} s after the failover")  # noqa: T201
     assert system.sandbox.children.dead() == []
-    until(lambda: system.ready(*PROCESSES), "all serve")
+    until(lambda: system.ready(*PROCESSES), "all serve", seconds=WITHIN_SECONDS)
     assert urlsplit(system.wire.url).port != port
     system.services.state.connection.client.connection_pool.disconnect()  # the test's own
     ours = [each["name"] for each in system.redis.client_list() if "eni" in each["name"]]
